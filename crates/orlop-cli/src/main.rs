@@ -1,0 +1,3 @@
+//! The `orlop` command.
+
+fn main() {}
