@@ -1,0 +1,44 @@
+//! YAML, read and written as the JSON it stands for.
+
+use serde_json::Value;
+
+/// Reads one YAML document; duplicates come back as strict errors are worded.
+pub(crate) fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
+    let options = |duplicates| {
+        let mut options = serde_saphyr::options! { legacy_octal_numbers: true, duplicate_keys: duplicates };
+        options.with_snippet = false;
+        options
+    };
+    let strict: Result<Value, _> =
+        serde_saphyr::from_str_with_options(text, options(serde_saphyr::DuplicateKeyPolicy::Error));
+    match strict {
+        Ok(value) => Ok((normal(value), Vec::new())),
+        Err(error) => {
+            let lenient: Result<Value, _> =
+                serde_saphyr::from_str_with_options(text, options(serde_saphyr::DuplicateKeyPolicy::LastWins));
+            match lenient {
+                Ok(value) => Ok((normal(value), vec![format!("yaml: {error}")])),
+                Err(error) => Err(format!("yaml: {error}")),
+            }
+        }
+    }
+}
+
+/// Writes a value as YAML.
+pub(crate) fn to_string(value: &Value) -> String {
+    serde_saphyr::to_string(value).unwrap_or_else(|_| value.to_string())
+}
+
+/// Floats without a fraction are integers, as they are once they have been through Go's JSON.
+fn normal(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => Value::from(float as i64),
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(normal).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, normal(value))).collect(),
+        other => other,
+    }
+}
