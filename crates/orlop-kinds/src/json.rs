@@ -39,7 +39,7 @@ pub fn parse(text: &[u8]) -> Result<Parsed, JsonError> {
     Ok(Parsed { value, duplicates: reader.duplicates })
 }
 
-/// The paths of all fields in the order they stand in a document; what cannot be read ends the list.
+/// The paths of all fields and items in the order they stand in a document; what cannot be read ends the list.
 pub fn paths(text: &[u8]) -> Vec<String> {
     let mut reader = Reader { text, at: 0, duplicates: Vec::new(), trace: Some(Vec::new()) };
     let _ = reader.document();
@@ -198,6 +198,9 @@ impl Reader<'_> {
         }
         loop {
             let here = Crumb { parent: crumb, step: Step::Index(items.len()) };
+            if let Some(trace) = &mut self.trace {
+                trace.push(here.path());
+            }
             items.push(self.value(Some(&here), depth)?);
             match self.next_token().ok_or_else(ended)? {
                 b',' => self.at += 1,
@@ -429,7 +432,7 @@ mod tests {
             parsed.strict_errors(),
             [r#"duplicate field "metadata.name""#, r#"duplicate field "l[1].x""#]
         );
-        assert_eq!(paths(br#"{"b":{"c":1},"a":[{"d":2}]}"#), ["b", "b.c", "a", "a[0].d"]);
+        assert_eq!(paths(br#"{"b":{"c":1},"a":[{"d":2}]}"#), ["b", "b.c", "a", "a[0]", "a[0].d"]);
     }
 
     proptest::proptest! {

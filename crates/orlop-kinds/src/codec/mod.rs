@@ -136,6 +136,8 @@ enum Step<'a> {
     Field(&'a Type, &'a Field),
     Key(&'a str),
     Index(usize),
+    /// Below here is a value with its own JSON form: type errors keep naming the struct around it.
+    Apart,
 }
 
 /// The path as strict errors spell it: `spec.containers[0].name`.
@@ -151,6 +153,7 @@ fn strict_path(crumb: Option<&Crumb<'_>>, into: &mut String) {
             into.push(']');
             return;
         }
+        Step::Apart => return,
     };
     if !into.is_empty() {
         into.push('.');
@@ -158,18 +161,24 @@ fn strict_path(crumb: Option<&Crumb<'_>>, into: &mut String) {
     into.push_str(name);
 }
 
-/// The path as type errors spell it, and the innermost struct: `Container` and `spec.containers.name`.
-fn field_path<'a>(crumb: Option<&Crumb<'a>>, names: &mut Vec<&'a str>) -> Option<&'a Type> {
-    let crumb = crumb?;
+/// The path as type errors spell it, and the struct they name: `spec.containers.name` and `Container`.
+fn field_path<'a>(crumb: Option<&Crumb<'a>>, names: &mut Vec<&'a str>) -> Owner<'a> {
+    let Some(crumb) = crumb else { return Owner { ty: None, fixed: false } };
     let outer = field_path(crumb.parent, names);
     match crumb.step {
         Step::Field(owner, field) => {
             names.extend(&field.within);
             names.push(field.name);
-            Some(owner)
+            if outer.fixed { outer } else { Owner { ty: Some(owner), fixed: false } }
         }
-        _ => outer,
+        Step::Apart => Owner { fixed: true, ..outer },
+        Step::Key(_) | Step::Index(_) => outer,
     }
+}
+
+struct Owner<'a> {
+    ty: Option<&'a Type>,
+    fixed: bool,
 }
 
 struct Problem {
@@ -245,7 +254,7 @@ impl Decoder {
             (Shape::Bool, Value::Bool(flag)) => Out::scalar(Value::Bool(flag), !flag),
             (Shape::Int(min, max), Value::Number(number)) => match number.as_i64() {
                 Some(n) if (*min..=*max).contains(&n) => Out::scalar(Value::Number(number), n == 0),
-                _ => self.mismatch(&format!("number {number}"), ty, id, at),
+                _ => self.mismatch(&format!("number {number}"), ty.go, false, id, at),
             },
             (Shape::Float, Value::Number(number)) => {
                 let zero = number.as_f64() == Some(0.0);
@@ -258,6 +267,7 @@ impl Decoder {
                 }
                 Err(error) => self.problem(error, false, id, at),
             },
+            (Shape::Bytes, Value::Array(items)) => self.byte_list(&items, id, at),
             (Shape::Time, value) => self.time(value, Layout::Seconds, id, at),
             (Shape::MicroTime, value) => self.time(value, Layout::Micros, id, at),
             (Shape::Quantity, value) => self.quantity(&value, id, at),
@@ -280,16 +290,14 @@ impl Decoder {
                 Out::kept(if schemas.is_empty() { Value::Null } else { Value::Array(schemas) })
             }
             (Shape::SchemaOrStrings(_), Value::Array(items)) => {
-                if items.iter().any(|item| !item.is_string()) {
-                    let wrong = items.iter().find(|item| !item.is_string()).map_or("", kind_of);
-                    let text = format!("json: cannot unmarshal {wrong} into Go value of type string");
-                    return self.problem(text, true, id, at);
+                if let Some(wrong) = items.iter().find(|item| !item.is_string()) {
+                    return self.mismatch(kind_of(wrong), "string", true, id, at);
                 }
                 Out::kept(if items.is_empty() { Value::Null } else { Value::Array(items) })
             }
             (Shape::SchemaOrList(_) | Shape::SchemaOrStrings(_), _) => Out::kept(Value::Null),
             (_, Value::Null) => self.nothing(id),
-            (_, other) => self.mismatch(kind_of(&other), ty, id, at),
+            (_, other) => self.mismatch(kind_of(&other), ty.go, false, id, at),
         }
     }
 
@@ -336,12 +344,12 @@ impl Decoder {
         Out { value: Value::Object(out), empty: false, zero }
     }
 
-    /// A schema inside a value with its own JSON form: read leniently, and with paths that begin anew.
+    /// A schema inside a value with its own JSON form, which is read leniently.
     fn apart(&mut self, schema: TypeId, value: Value, at: Option<&Crumb<'_>>) -> Value {
         self.skip(at);
         let before = self.errors.len();
         let lenient = std::mem::replace(&mut self.lenient, true);
-        let out = self.value(schema, value, None);
+        let out = self.value(schema, value, Some(&Crumb { parent: at, step: Step::Apart }));
         self.lenient = lenient;
         for error in &mut self.errors[before..] {
             error.fatal = true;
@@ -355,6 +363,22 @@ impl Decoder {
         self.opaque.push(path);
     }
 
+    /// Bytes given as a list of numbers, which Go reads too.
+    fn byte_list(&mut self, items: &[Value], id: TypeId, at: Option<&Crumb<'_>>) -> Out {
+        let mut bytes = Vec::with_capacity(items.len());
+        for item in items {
+            match (item, item.as_u64().and_then(|n| u8::try_from(n).ok())) {
+                (_, Some(byte)) => bytes.push(byte),
+                (Value::Null, None) => bytes.push(0),
+                (Value::Number(number), None) => {
+                    return self.mismatch(&format!("number {number}"), "uint8", false, id, at);
+                }
+                (other, None) => return self.mismatch(kind_of(other), "uint8", false, id, at),
+            }
+        }
+        Out { value: Value::String(base64::encode(&bytes)), empty: bytes.is_empty(), zero: false }
+    }
+
     fn time(&mut self, value: Value, layout: Layout, id: TypeId, at: Option<&Crumb<'_>>) -> Out {
         match value {
             Value::Null => self.nothing(id),
@@ -363,10 +387,7 @@ impl Decoder {
                 Ok(None) => self.nothing(id),
                 Err(error) => self.problem(error, true, id, at),
             },
-            other => {
-                let text = format!("json: cannot unmarshal {} into Go value of type string", kind_of(&other));
-                self.problem(text, true, id, at)
-            }
+            other => self.mismatch(kind_of(&other), "string", true, id, at),
         }
     }
 
@@ -394,7 +415,7 @@ impl Decoder {
             },
             other => kind_of(other).to_owned(),
         };
-        self.problem(format!("json: cannot unmarshal {kind} into Go value of type int32"), true, id, at)
+        self.mismatch(&kind, "int32", true, id, at)
     }
 
     fn nothing(&self, id: TypeId) -> Out {
@@ -411,18 +432,17 @@ impl Decoder {
         Out { value, empty, zero: true }
     }
 
-    fn mismatch(&mut self, kind: &str, ty: &Type, id: TypeId, at: Option<&Crumb<'_>>) -> Out {
+    /// A value of one kind stands where Go has another type.
+    fn mismatch(&mut self, kind: &str, go: &str, fatal: bool, id: TypeId, at: Option<&Crumb<'_>>) -> Out {
         let mut names = Vec::new();
-        let owner = field_path(at, &mut names);
-        let target = match owner {
+        let target = match field_path(at, &mut names).ty {
             Some(owner) => {
                 let name = owner.go.rsplit_once('.').map_or(owner.go, |(_, name)| name);
                 format!("struct field {name}.{}", names.join("."))
             }
             None => "value".to_owned(),
         };
-        let text = format!("json: cannot unmarshal {kind} into Go {target} of type {}", ty.go);
-        self.problem(text, false, id, at)
+        self.problem(format!("json: cannot unmarshal {kind} into Go {target} of type {go}"), fatal, id, at)
     }
 
     fn problem(&mut self, text: String, fatal: bool, id: TypeId, at: Option<&Crumb<'_>>) -> Out {

@@ -96,7 +96,7 @@ fn type_errors_read_as_in_go() {
         (
             "Service",
             spec(json!({"ports": [{"targetPort": true}]})),
-            "json: cannot unmarshal bool into Go value of type int32",
+            "json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32",
         ),
         (
             "Pod",
