@@ -1,1 +1,5 @@
 #![doc = include_str!("../README.md")]
+
+pub mod catalog;
+pub mod codec;
+pub mod json;
