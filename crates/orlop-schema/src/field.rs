@@ -70,6 +70,10 @@ pub enum Fault {
     TooLong,
     /// The list or map has too many items.
     TooMany,
+    /// The list or map has too few items.
+    TooFew,
+    /// The value is too short.
+    TooShort,
     /// The value has the wrong JSON type.
     TypeInvalid,
     /// The server failed while it looked at the value.
@@ -88,6 +92,8 @@ impl Fault {
             Self::NotFound => "FieldValueNotFound",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
+            Self::TooFew => "FieldValueTooFew",
+            Self::TooShort => "FieldValueTooShort",
             Self::TypeInvalid => "FieldValueTypeInvalid",
             Self::Internal => "InternalError",
         }
@@ -103,6 +109,8 @@ impl Fault {
             Self::NotFound => "Not found",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::TooFew => "Too few",
+            Self::TooShort => "Too short",
             Self::Internal => "Internal error",
         }
     }
@@ -211,8 +219,24 @@ pub fn quote(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::String(text) => go_quote(text),
-        other => other.to_string(),
+        other => go_escape(&other.to_string()),
     }
+}
+
+/// JSON text as Go's encoder prints it: characters that matter to HTML are escaped.
+pub fn go_escape(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// A string as Go's `%q` prints it.

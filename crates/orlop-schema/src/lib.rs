@@ -1,4 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod field;
+pub mod ip;
+pub mod labels;
+pub mod names;
 pub mod quantity;
