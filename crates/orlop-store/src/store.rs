@@ -164,6 +164,11 @@ impl<H> Store<H> {
         self.read(|inner| inner.revision)
     }
 
+    /// The revision of the newest write to a table.
+    pub fn table_revision(&self, table: &Table) -> Revision {
+        self.read(|inner| inner.tables.get(table).map_or(inner.base, |rows| *rows.newest.borrow()))
+    }
+
     /// The object at `key` now.
     pub fn get(&self, table: &Table, key: &Key) -> Option<Arc<Entry<H>>> {
         self.read(|inner| inner.tables.get(table)?.entries.get(key).cloned())

@@ -1,0 +1,223 @@
+//! The rules of a kind, wherever they come from.
+
+use crate::kind::{Kind, Registry, Source};
+use crate::object::{self, Stored};
+use crate::rest::Selection;
+use crate::route::api_version;
+use orlop_kinds::catalog::catalog;
+use orlop_kinds::{codec, convert, defaults, strategy, validate};
+use orlop_schema::field::FieldError;
+use serde_json::{Value, json};
+
+impl Kind {
+    /// A stored object in this kind's version.
+    pub(crate) fn read(&self, stored: &Stored) -> Value {
+        let object = object::decode(&stored.body);
+        match &self.source {
+            Source::BuiltIn(_) => self.convert(&object, &self.api_version()),
+            Source::Custom(custom) => custom.read(object, &self.api_version(), stored.header.schema),
+        }
+    }
+
+    /// An object in another version of the same kind.
+    pub(crate) fn convert(&self, object: &Value, to: &str) -> Value {
+        if object::text(object, "apiVersion") == to {
+            return object.clone();
+        }
+        let mut converted = match &self.source {
+            Source::BuiltIn(_) => convert::convert(object, to),
+            Source::Custom(_) => object.clone(),
+        };
+        converted["apiVersion"] = to.into();
+        converted
+    }
+
+    /// An object as it is stored.
+    pub(crate) fn to_storage(&self, object: &Value) -> Value {
+        self.convert(object, &self.storage)
+    }
+
+    /// The state of the schema that objects are written under now.
+    pub(crate) fn schema_state(&self) -> u64 {
+        self.custom().map_or(0, |custom| custom.state())
+    }
+
+    /// An object of this kind with nothing in it.
+    pub(crate) fn empty(&self) -> Value {
+        let bare = json!({"kind": self.kind, "apiVersion": self.api_version(), "metadata": {}});
+        match &self.source {
+            Source::BuiltIn(id) => codec::decode(*id, bare.clone()).map_or(bare, |decoded| decoded.value),
+            Source::Custom(_) => bare,
+        }
+    }
+
+    /// A custom object, checked for structure: unknown fields are dropped and named.
+    pub(crate) fn decode_custom(&self, value: Value) -> Result<(Value, Vec<String>), String> {
+        match &self.source {
+            Source::Custom(custom) => custom.decode(value),
+            Source::BuiltIn(_) => Ok((value, Vec::new())),
+        }
+    }
+
+    /// Sets what the writer left out.
+    pub(crate) fn default(&self, object: &mut Value) {
+        match &self.source {
+            Source::BuiltIn(id) => defaults::default_object(*id, object),
+            Source::Custom(custom) => custom.default(object),
+        }
+    }
+
+    /// What becomes of a new object before it is validated.
+    pub(crate) fn prepare_create(&self, object: &mut Value) {
+        match &self.source {
+            Source::BuiltIn(_) => strategy::prepare_create(&self.id(), object),
+            Source::Custom(custom) => custom.prepare_create(object),
+        }
+    }
+
+    /// What becomes of a changed object before it is validated.
+    pub(crate) fn prepare_update(&self, subresource: &str, object: &mut Value, old: &Value) {
+        match &self.source {
+            Source::BuiltIn(_) => strategy::prepare_update(&self.id(), subresource, object, old),
+            Source::Custom(custom) => custom.prepare_update(subresource, object, old),
+        }
+    }
+
+    /// What is wrong with a new object.
+    pub(crate) fn validate_create(&self, object: &Value) -> Vec<FieldError> {
+        match &self.source {
+            Source::BuiltIn(_) if crate::crd::is_definition(self) => crate::crd::validate(object, None),
+            Source::BuiltIn(_) => validate::create(&self.id(), object),
+            Source::Custom(custom) => custom.validate_create(self, object),
+        }
+    }
+
+    /// What is wrong with a changed object.
+    pub(crate) fn validate_update(&self, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
+        match &self.source {
+            Source::BuiltIn(_) if crate::crd::is_definition(self) => {
+                if subresource.is_empty() { crate::crd::validate(object, Some(old)) } else { Vec::new() }
+            }
+            Source::BuiltIn(_) => validate::update(&self.id(), subresource, object, old),
+            Source::Custom(custom) => custom.validate_update(self, subresource, object, old),
+        }
+    }
+
+    /// What the writer should know.
+    pub(crate) fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        match &self.source {
+            Source::BuiltIn(_) => validate::warnings(&self.id(), object, old),
+            Source::Custom(custom) => custom.warnings(object, old),
+        }
+    }
+
+    /// The warning that every use of a deprecated kind gets.
+    pub(crate) fn deprecation(&self) -> Option<String> {
+        match (&self.source, self.group.as_str(), self.plural.as_str()) {
+            (Source::Custom(custom), ..) => custom.deprecation(self),
+            (_, "", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+".to_owned()),
+            (_, "", "endpoints") => {
+                Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a stored object is in a selection.
+    pub(crate) fn selects(&self, selection: &Selection, stored: &Stored) -> bool {
+        if !stored.key.as_str().starts_with(selection.prefix()) || !selection.labels.matches(&stored.header.labels) {
+            return false;
+        }
+        if selection.fields.is_empty() {
+            return true;
+        }
+        let (namespace, name) = stored.key.as_str().rsplit_once('/').unwrap_or(("", stored.key.as_str()));
+        selection.fields.matches_name(namespace, name)
+            && (!selection.fields.needs_object() || selection.fields.matches(&self.read(stored), &self.selectable))
+    }
+
+    /// Groups and versions in which a built-in kind is served.
+    pub(crate) fn homes(&self) -> Vec<(String, String)> {
+        let same = |kind: &&std::sync::Arc<Kind>| kind.table == self.table && kind.kind == self.kind;
+        Registry::built_in().iter().filter(same).map(|k| (k.group.clone(), k.version.clone())).collect()
+    }
+
+    /// The type that strategic merge patches look their keys up in.
+    pub(crate) fn strategic_type(&self) -> Option<orlop_merge::ObjectType> {
+        let name = catalog().definition_name(&self.group, &self.version, &self.kind)?;
+        crate::fields::schema().object_type(name)
+    }
+
+    /// Whether PUT of a missing object creates it.
+    pub(crate) fn creates_on_update(&self) -> bool {
+        self.custom().is_none() && strategy::of(&self.id()).creates_on_update
+    }
+
+    /// Whether PUT may leave the resourceVersion out.
+    pub(crate) fn updates_unconditionally(&self) -> bool {
+        self.custom().is_none() && strategy::of(&self.id()).updates_unconditionally
+    }
+
+    /// Whether dependents are garbage-collected.
+    pub(crate) fn is_collected(&self) -> bool {
+        self.custom().is_some() || strategy::of(&self.id()).is_collected
+    }
+
+    /// Whether dependents are left alone unless asked otherwise.
+    pub(crate) fn orphans_by_default(&self) -> bool {
+        self.custom().is_none() && strategy::of(&self.id()).orphans_by_default
+    }
+
+    /// How long an object may take to end, if it ends gracefully.
+    pub(crate) fn grace_seconds(&self, object: &Value, requested: Option<i64>) -> Option<i64> {
+        match (self.group.as_str(), self.plural.as_str()) {
+            ("", "pods") => {
+                let own = object::at(object, "spec.terminationGracePeriodSeconds").and_then(Value::as_i64);
+                let unscheduled = object::at(object, "spec.nodeName").and_then(Value::as_str).is_none_or(str::is_empty);
+                let phase = object::at(object, "status.phase").and_then(Value::as_str).unwrap_or_default();
+                let over = matches!(phase, "Failed" | "Succeeded");
+                if unscheduled || over { Some(0) } else { Some(requested.or(own).unwrap_or(0).max(0)) }
+            }
+            _ => None,
+        }
+    }
+
+    /// For namespaces: whether content finalizers hold the object.
+    pub(crate) fn namespace_deletion(&self, object: &Value) -> Option<bool> {
+        (self.group.is_empty() && self.plural == "namespaces").then(|| {
+            self.keeps_finalizing(object) || !object::finalizers(object).is_empty()
+        })
+    }
+
+    /// Whether finalizers outside the metadata hold an object.
+    pub(crate) fn keeps_finalizing(&self, object: &Value) -> bool {
+        self.group.is_empty()
+            && self.plural == "namespaces"
+            && object::at(object, "spec.finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+    }
+
+    /// Whether DELETE answers with the object rather than with a status.
+    pub(crate) fn returns_deleted(&self) -> bool {
+        self.custom().is_none() && strategy::of(&self.id()).returns_deleted
+    }
+
+    /// The path of an object in etcd, which shows in a few messages.
+    pub(crate) fn storage_path(&self, namespace: &str, name: &str) -> String {
+        let prefix = match (&self.source, self.group.as_str(), self.plural.as_str()) {
+            (Source::Custom(_), group, plural) => format!("{group}/{plural}"),
+            (_, "", "nodes") => "minions".to_owned(),
+            (_, "", "services") => "services/specs".to_owned(),
+            (_, "", "endpoints") => "services/endpoints".to_owned(),
+            (_, "networking.k8s.io", "ingresses") => "ingress".to_owned(),
+            (_, "apiextensions.k8s.io", plural) => format!("apiextensions.k8s.io/{plural}"),
+            (_, _, plural) => plural.to_owned(),
+        };
+        let key = self.key(namespace, name);
+        format!("/registry/{prefix}/{}", key.as_str())
+    }
+
+    /// The `apiVersion` of this kind.
+    pub(crate) fn group_version(&self) -> String {
+        api_version(&self.group, &self.version)
+    }
+}
