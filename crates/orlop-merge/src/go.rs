@@ -43,6 +43,23 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
+/// `%s` of a value that need not be a string.
+pub(crate) fn verb_s(value: &Value) -> String {
+    match value {
+        Value::Null => "%!s(<nil>)".into(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => {
+            format!("%!s({}={})", type_name(value), plain(value, Numbers::Integers))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(verb_s).collect::<Vec<_>>().join(" ")),
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key}:{}", verb_s(value))).collect();
+            format!("map[{}]", entries.join(" "))
+        }
+    }
+}
+
 /// `%q` of a string.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
