@@ -1,0 +1,173 @@
+//! Field sets as JSON: the `fieldsV1` of a managed fields entry.
+
+use serde_json::{Map, Value};
+
+use crate::fieldset::{FieldSet, Node};
+use crate::path::PathElement;
+use crate::value::DEPTH_MAX;
+
+/// Why a `fieldsV1` cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FieldsError {
+    /// A key is not `f:…`, `k:…`, `v:…` or `i:…` with proper content.
+    #[error("parsing key as path element: {0}")]
+    Key(String),
+    /// A value is not an object.
+    #[error("expected object for {0}")]
+    NotAnObject(String),
+    /// It nests too deep.
+    #[error("exceeded max depth")]
+    Depth,
+}
+
+impl FieldSet {
+    /// The set as `fieldsV1`.
+    pub fn to_fields_v1(&self) -> Value {
+        Value::Object(self.to_map())
+    }
+
+    /// The set a `fieldsV1` stands for; elements of unknown kinds are left out.
+    pub fn from_fields_v1(fields: &Value) -> Result<Self, FieldsError> {
+        match fields {
+            Value::Null => Ok(Self::new()),
+            Value::Object(map) => Ok(read(map, DEPTH_MAX)?.0),
+            other => Err(FieldsError::NotAnObject(other.to_string())),
+        }
+    }
+
+    fn to_map(&self) -> Map<String, Value> {
+        self.nodes
+            .iter()
+            .map(|node| {
+                let mut children = node.children.to_map();
+                if node.member && !children.is_empty() {
+                    children.insert(".".into(), Value::Object(Map::new()));
+                }
+                (to_key(&node.element), Value::Object(children))
+            })
+            .collect()
+    }
+}
+
+/// The children, and whether the map says that its own path is a member.
+fn read(map: &Map<String, Value>, depth: usize) -> Result<(FieldSet, bool), FieldsError> {
+    if depth == 0 {
+        return Err(FieldsError::Depth);
+    }
+    let mut set = FieldSet::new();
+    let mut member = false;
+    for (key, value) in map {
+        if key == "." {
+            member = true;
+            continue;
+        }
+        let Some(element) = from_key(key)? else { continue };
+        let (children, is_member) = match value {
+            Value::Object(map) => read(map, depth - 1)?,
+            Value::Null => (FieldSet::new(), true),
+            _ => return Err(FieldsError::NotAnObject(key.clone())),
+        };
+        set.add(Node { element, member: is_member, children });
+    }
+    member |= set.is_empty();
+    Ok((set, member))
+}
+
+fn to_key(element: &PathElement) -> String {
+    match element {
+        PathElement::Field(name) => {
+            let mut key = String::with_capacity(name.len() + 2);
+            key.push_str("f:");
+            key.push_str(name);
+            key
+        }
+        PathElement::Key(fields) => {
+            let fields: Map<String, Value> =
+                fields.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+            format!("k:{}", Value::Object(fields))
+        }
+        PathElement::Value(value) => format!("v:{value}"),
+        PathElement::Index(index) => format!("i:{index}"),
+    }
+}
+
+/// `None` for a kind of element this version does not know.
+fn from_key(key: &str) -> Result<Option<PathElement>, FieldsError> {
+    let bad = |why: &str| FieldsError::Key(format!("{why}: {key}"));
+    let (kind, content) = match key.split_at_checked(1) {
+        _ if key.len() < 2 => return Err(FieldsError::Key("key must be 2 characters long:".into())),
+        Some((kind, rest)) => match rest.strip_prefix(':') {
+            Some(content) => (kind, content),
+            None => return Err(bad("missing colon")),
+        },
+        None => return Err(bad("missing colon")),
+    };
+    Ok(Some(match kind {
+        "f" => PathElement::field(content),
+        "v" => PathElement::value(first_value(content).ok_or_else(|| bad("invalid value"))?),
+        "k" => match first_value(content) {
+            Some(Value::Object(fields)) => PathElement::from_key_fields(
+                fields.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            ),
+            Some(Value::Null) => PathElement::from_key_fields(Vec::new()),
+            _ => return Err(bad("invalid key")),
+        },
+        "i" => PathElement::Index(content.parse().map_err(|_| bad("invalid index"))?),
+        _ => return Ok(None),
+    }))
+}
+
+/// The first JSON value of a text; what follows is ignored, as the original ignores it.
+fn first_value(text: &str) -> Option<Value> {
+    serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_v1_reads_and_writes() {
+        let fields = json!({"f:spec": {"f:containers": {
+            "k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:image": {}},
+            "v:\"x\"": {},
+            "i:3": {},
+        }}});
+        let set = FieldSet::from_fields_v1(&fields).unwrap();
+        assert_eq!(
+            set.to_string(),
+            ".spec.containers[containerPort=80,protocol=\"TCP\"]\n.spec.containers[=\"x\"]\n.spec.containers[3]\n\
+             .spec.containers[containerPort=80,protocol=\"TCP\"].image"
+        );
+        assert_eq!(set.to_fields_v1(), fields);
+    }
+
+    #[test]
+    fn odd_fields_v1() {
+        let cases = [
+            (json!(null), Some("")),
+            (json!({}), Some("")),
+            (json!({"f:a": null}), Some(".a")),
+            (json!({"f:a": {"z:new": {}}}), Some(".a")),
+            (json!({"z:new": {"f:a": {}}}), Some("")),
+            (json!({".": {}, "f:a": {}}), Some(".a")),
+            (json!({"f:": {}}), Some(".")),
+            (json!({"v:1 garbage": {}}), Some("[=1]")),
+            (json!({"x": {}}), None),
+            (json!({"fa": {}}), None),
+            (json!({"é": {}}), None),
+            (json!({"k:[1]": {}}), None),
+            (json!({"k:{": {}}), None),
+            (json!({"i:x": {}}), None),
+            (json!({"f:a": 1}), None),
+            (json!([]), None),
+        ];
+        for (fields, want) in cases {
+            let got = FieldSet::from_fields_v1(&fields).ok().map(|set| set.to_string());
+            assert_eq!(got.as_deref(), want, "{fields}");
+        }
+    }
+}
