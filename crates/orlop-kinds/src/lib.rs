@@ -2,4 +2,5 @@
 
 pub mod catalog;
 pub mod codec;
+pub mod defaults;
 pub mod json;
