@@ -1,3 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+pub mod catalog;
+pub mod codec;
+pub mod defaults;
+pub mod json;
 pub mod validate;

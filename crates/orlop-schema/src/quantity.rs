@@ -90,7 +90,7 @@ impl Quantity {
                 let quick = 14 - parts.whole.len() as i64 - i64::from(bits) * 3 / 10;
                 if parts.fraction.is_empty() && quick >= 0 {
                     let number = parts.number()?;
-                    let spelling = if number & 7 == 0 { None } else { kept() };
+                    let spelling = if number.trailing_zeros() >= 3 { None } else { kept() };
                     let unscaled = sign * (number << bits);
                     return Ok(Self { unscaled, scale: 0, format: Format::BinarySi, spelling });
                 }
