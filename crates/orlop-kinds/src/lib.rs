@@ -4,3 +4,4 @@ pub mod catalog;
 pub mod codec;
 pub mod defaults;
 pub mod json;
+pub mod validate;
