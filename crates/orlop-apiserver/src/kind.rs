@@ -94,8 +94,8 @@ impl Kind {
     }
 
     /// The identity that rules are looked up by.
-    pub fn id(&self) -> orlop_kinds::Kind<'_> {
-        orlop_kinds::Kind { group: &self.group, version: &self.version, kind: &self.kind }
+    pub fn id(&self) -> orlop_kinds::validate::Kind<'_> {
+        orlop_kinds::validate::Kind { group: &self.group, version: &self.version, kind: &self.kind }
     }
 
     /// Whether objects are kept; reviews and the like are only answered.

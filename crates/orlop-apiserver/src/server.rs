@@ -9,7 +9,7 @@ use crate::route::Route;
 use crate::services::Addresses;
 use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
-use orlop_store::Store;
+use orlop_store::{Key, Store};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -88,6 +88,22 @@ impl Inner {
         if let Some(definition) = kind.custom() {
             crd::instance_changed(self, definition, new.is_none());
         }
+    }
+
+    /// Derives everything anew from what is stored.
+    pub(crate) fn rebuild(&self) {
+        crd::reload(self);
+        self.reclaim_addresses();
+    }
+
+    /// Notes which addresses the stored Services have, and no others.
+    pub(crate) fn reclaim_addresses(&self) {
+        let services = Self::built_in("", "v1", "services");
+        let mut addresses = Addresses::default();
+        for stored in self.store.snapshot(&services.table).range(&Key::from_text("")) {
+            addresses.claim(&services.read(stored));
+        }
+        *self.addresses.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
     }
 
     /// Makes the custom kinds anew.

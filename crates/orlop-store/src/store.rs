@@ -127,6 +127,14 @@ pub struct Backup<H> {
     tables: BTreeMap<Table, OrdMap<Key, Arc<Entry<H>>>>,
 }
 
+impl<H> Backup<H> {
+    /// The same tables with nothing in them.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self { tables: self.tables.keys().map(|table| (table.clone(), OrdMap::new())).collect() }
+    }
+}
+
 /// The store. Writers never wait for watchers; readers hold no lock while they read.
 pub struct Store<H> {
     inner: RwLock<Inner<H>>,

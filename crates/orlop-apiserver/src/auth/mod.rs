@@ -8,7 +8,7 @@ mod token;
 
 pub use recorder::{Access, Recorder};
 
-pub(crate) use rbac::{Attributes, Decision};
+pub(crate) use rbac::{Attributes, Decision, Rule};
 
 use crate::route::Route;
 use crate::server::Inner;
@@ -122,7 +122,7 @@ impl Auth {
     }
 
     /// All rules of a user in a namespace.
-    pub(crate) fn rules(&self, server: &Inner, user: &User, namespace: &str) -> Vec<rbac::Rule> {
+    pub(crate) fn rules(&self, server: &Inner, user: &User, namespace: &str) -> Vec<Rule> {
         self.rbac.index(server).rules(user, namespace)
     }
 

@@ -18,7 +18,7 @@ const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
 /// What became of an object.
-enum Deleted {
+pub(super) enum Deleted {
     /// It is gone; this was its last state.
     Gone(Value),
     /// It will go; this is its state now.
@@ -97,7 +97,7 @@ impl Call {
         DeleteOptions::from_body(&options)
     }
 
-    async fn delete_stored(&mut self, mut stored: Stored, options: &DeleteOptions) -> Result<Deleted, ApiError> {
+    pub(super) async fn delete_stored(&mut self, mut stored: Stored, options: &DeleteOptions) -> Result<Deleted, ApiError> {
         let kind = self.kind.clone();
         loop {
             let live = kind.read(&stored);

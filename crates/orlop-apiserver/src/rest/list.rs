@@ -21,10 +21,10 @@ struct Continue {
 }
 
 /// Which objects a request is about.
-pub(super) struct Selection {
+pub(crate) struct Selection {
     prefix: String,
-    pub(super) labels: LabelSelector,
-    pub(super) fields: FieldSelector,
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
 }
 
 impl Selection {
@@ -32,7 +32,7 @@ impl Selection {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    pub(super) fn prefix(&self) -> &str {
+    pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 }

@@ -8,15 +8,18 @@ mod decode;
 mod delete;
 mod list;
 mod patch;
+mod pods;
 mod read;
 mod render;
+mod reviews;
 mod scale;
 mod special;
+mod tokens;
 mod watch;
 mod write;
 
+pub(crate) use list::Selection;
 pub(crate) use render::Answer;
-pub(crate) use special::review;
 
 use crate::auth::User;
 use crate::kind::Kind;
@@ -48,6 +51,8 @@ impl Call {
             ("", "get") => self.get(),
             ("", "list") => self.list(),
             ("", "watch") => self.watch(),
+            ("", "create") if self.kind.plural == "bindings" => self.special().await,
+            ("", "create") if !self.kind.is_stored() => self.review(),
             ("", "create") => self.create().await,
             ("", "update") => self.update("").await,
             ("", "patch") => self.patch("").await,
