@@ -2,5 +2,7 @@
 
 pub mod catalog;
 pub mod codec;
+pub mod conversion;
 pub mod defaults;
 pub mod json;
+pub mod strategy;
