@@ -53,7 +53,7 @@ impl Definitions {
 }
 
 /// The document of a group-version.
-pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Option<Value> {
+pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Value {
     let root = match group {
         "" => format!("/api/{}", version.name),
         group => format!("/apis/{group}/{}", version.name),
@@ -84,7 +84,7 @@ pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Opt
         }
     }
     let schemas: Map<String, Value> = schemas.into_iter().collect();
-    Some(json!({
+    json!({
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.36.3"},
         "paths": paths,
@@ -94,7 +94,7 @@ pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Opt
                 "description": "Bearer Token authentication", "in": "header", "name": "authorization", "type": "apiKey",
             }},
         },
-    }))
+    })
 }
 
 /// Adds every definition that `node` refers to, directly or not.
