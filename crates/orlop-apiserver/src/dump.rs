@@ -4,7 +4,7 @@ use crate::kind::{Kind, Registry};
 use crate::object;
 use crate::server::Inner;
 use crate::yaml;
-use orlop_store::{Change, Expect, Key};
+use orlop_store::{Change, Expect};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(crate) fn dump(server: &Inner) -> String {
     let kinds = Registry::built_in().iter().chain(custom.iter());
     for kind in kinds.filter(|kind| kind.is_stored() && kind.storage == kind.api_version()) {
         let snapshot = server.store.snapshot(&kind.table);
-        for stored in snapshot.range(&Key::from_text("")) {
+        for stored in snapshot.iter() {
             out.push_str("---\n");
             out.push_str(&yaml::to_string(&object::decode(&stored.body)));
         }

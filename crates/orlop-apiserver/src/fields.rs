@@ -5,6 +5,7 @@ use crate::object;
 use crate::route::api_version;
 use crate::status::ApiError;
 use orlop_kinds::catalog::catalog;
+use orlop_kinds::strategy::Status;
 use orlop_merge::managed::{self, ApplyError};
 use orlop_merge::{ConvertError, Definitions, Filter, Force, ObjectType, Schema, Versions};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ struct BuiltIn;
 
 impl Definitions for BuiltIn {
     fn names(&self) -> Vec<String> {
-        catalog().definition_names().map(str::to_owned).collect()
+        catalog().types().map(|(_, ty)| ty.model.to_owned()).filter(|name| !name.is_empty()).collect()
     }
 
     fn definition(&self, name: &str) -> Option<Value> {
@@ -120,10 +121,36 @@ impl Kind {
         let has_status = self.subresources.contains_key("status");
         match (&self.source, subresource) {
             (Source::Custom(_), "status") => Filter::include(&[&["status"]]),
-            (_, "status") => orlop_kinds::strategy::reset_fields(&self.id(), "status"),
             (Source::Custom(_), "") if has_status => Filter::exclude(&[&["status"]]),
             (Source::Custom(_), _) => Filter::exclude(&[]),
-            (_, sub) => orlop_kinds::strategy::reset_fields(&self.id(), sub),
+            (Source::BuiltIn(_), subresource) => self.built_in_reset_fields(subresource),
+        }
+    }
+}
+
+impl Kind {
+    fn built_in_reset_fields(&self, subresource: &str) -> Filter {
+        let status = self.strategy().map_or(Status::Plain, |strategy| strategy.status);
+        match (subresource, status) {
+            ("ephemeralcontainers", _) => Filter::include(&[&["spec", "ephemeralContainers"]]),
+            ("resize", _) => Filter::include(&[
+                &["spec", "containers", "*", "resources"],
+                &["spec", "containers", "*", "resizePolicy"],
+                &["spec", "initContainers", "*", "resources"],
+                &["spec", "initContainers", "*", "resizePolicy"],
+                &["spec", "resources"],
+            ]),
+            ("status", Status::WithoutLabels) => Filter::exclude(&[&["spec"], &["metadata", "labels"]]),
+            ("status", Status::Only) => Filter::exclude(&[&["spec"], &["metadata"]]),
+            ("status", _) if self.plural == "pods" => Filter::exclude(&[
+                &["spec"],
+                &["metadata", "deletionTimestamp"],
+                &["metadata", "ownerReferences"],
+            ]),
+            ("status", _) => Filter::exclude(&[&["spec"]]),
+            ("", Status::Plain) => Filter::All,
+            ("", _) => Filter::exclude(&[&["status"]]),
+            _ => Filter::All,
         }
     }
 }
@@ -133,11 +160,11 @@ pub(crate) fn apply_error(error: ApplyError) -> ApiError {
     match error {
         ApplyError::Conflict(conflicts) => {
             let causes: Vec<Value> = conflicts
-                .causes()
+                .causes
                 .iter()
                 .map(|cause| json!({"reason": "FieldManagerConflict", "message": cause.message, "field": cause.field}))
                 .collect();
-            ApiError::new(409, "Conflict", conflicts.to_string()).with_details(json!({"causes": causes}))
+            ApiError::new(409, "Conflict", conflicts.message).with_details(json!({"causes": causes}))
         }
         ApplyError::BadRequest(why) => ApiError::bad_request(why),
         other => ApiError::internal_plain(other.to_string()),

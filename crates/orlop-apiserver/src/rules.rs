@@ -3,9 +3,9 @@
 use crate::kind::{Kind, Registry, Source};
 use crate::object::{self, Stored};
 use crate::rest::Selection;
-use crate::route::api_version;
 use orlop_kinds::catalog::catalog;
-use orlop_kinds::{codec, convert, defaults, strategy, validate};
+use orlop_kinds::strategy::{self, Deletion, Strategy};
+use orlop_kinds::{codec, conversion, defaults, validate, versions};
 use orlop_schema::field::FieldError;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ impl Kind {
             return object.clone();
         }
         let mut converted = match &self.source {
-            Source::BuiltIn(_) => convert::convert(object, to),
+            Source::BuiltIn(_) => versions::to_version(object, to),
             Source::Custom(_) => object.clone(),
         };
         converted["apiVersion"] = to.into();
@@ -62,23 +62,35 @@ impl Kind {
     /// Sets what the writer left out.
     pub(crate) fn default(&self, object: &mut Value) {
         match &self.source {
-            Source::BuiltIn(id) => defaults::default_object(*id, object),
+            Source::BuiltIn(id) => {
+                defaults::default_object(*id, object);
+                conversion::convert(*id, object);
+            }
             Source::Custom(custom) => custom.default(object),
         }
     }
 
     /// What becomes of a new object before it is validated.
-    pub(crate) fn prepare_create(&self, object: &mut Value) {
+    pub(crate) fn prepare_create(&self, object: &mut Value, context: &strategy::Context<'_>) {
         match &self.source {
-            Source::BuiltIn(_) => strategy::prepare_create(&self.id(), object),
+            Source::BuiltIn(_) => strategy::prepare_create(&self.group, &self.version, &self.kind, object, context),
             Source::Custom(custom) => custom.prepare_create(object),
         }
     }
 
     /// What becomes of a changed object before it is validated.
-    pub(crate) fn prepare_update(&self, subresource: &str, object: &mut Value, old: &Value) {
+    pub(crate) fn prepare_update(
+        &self,
+        subresource: &str,
+        object: &mut Value,
+        old: &Value,
+        context: &strategy::Context<'_>,
+    ) {
         match &self.source {
-            Source::BuiltIn(_) => strategy::prepare_update(&self.id(), subresource, object, old),
+            Source::BuiltIn(_) => {
+                let part = (!subresource.is_empty()).then_some(subresource);
+                strategy::prepare_update(&self.group, &self.kind, part, object, old, context);
+            }
             Source::Custom(custom) => custom.prepare_update(subresource, object, old),
         }
     }
@@ -106,7 +118,7 @@ impl Kind {
     /// What the writer should know.
     pub(crate) fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
         match &self.source {
-            Source::BuiltIn(_) => validate::warnings(&self.id(), object, old),
+            Source::BuiltIn(_) => Vec::new(),
             Source::Custom(custom) => custom.warnings(object, old),
         }
     }
@@ -148,24 +160,32 @@ impl Kind {
         crate::fields::schema().object_type(name)
     }
 
+    /// How objects of a built-in kind are written.
+    pub(crate) fn strategy(&self) -> Option<&'static Strategy> {
+        match &self.source {
+            Source::BuiltIn(_) => strategy::strategy(&self.group, &self.kind),
+            Source::Custom(_) => None,
+        }
+    }
+
     /// Whether PUT of a missing object creates it.
     pub(crate) fn creates_on_update(&self) -> bool {
-        self.custom().is_none() && strategy::of(&self.id()).creates_on_update
+        self.strategy().is_some_and(|strategy| strategy.create_on_update)
     }
 
     /// Whether PUT may leave the resourceVersion out.
     pub(crate) fn updates_unconditionally(&self) -> bool {
-        self.custom().is_none() && strategy::of(&self.id()).updates_unconditionally
+        self.strategy().is_some_and(|strategy| strategy.unconditional_update)
     }
 
     /// Whether dependents are garbage-collected.
     pub(crate) fn is_collected(&self) -> bool {
-        self.custom().is_some() || strategy::of(&self.id()).is_collected
+        self.strategy().is_none_or(|strategy| strategy.default_deletion != Deletion::Unsupported)
     }
 
     /// Whether dependents are left alone unless asked otherwise.
     pub(crate) fn orphans_by_default(&self) -> bool {
-        self.custom().is_none() && strategy::of(&self.id()).orphans_by_default
+        self.strategy().is_some_and(|strategy| strategy.default_deletion == Deletion::Orphan)
     }
 
     /// How long an object may take to end, if it ends gracefully.
@@ -198,7 +218,8 @@ impl Kind {
 
     /// Whether DELETE answers with the object rather than with a status.
     pub(crate) fn returns_deleted(&self) -> bool {
-        self.custom().is_none() && strategy::of(&self.id()).returns_deleted
+        matches!(self.plural.as_str(), "pods" | "services" | "persistentvolumeclaims" | "persistentvolumes")
+            && self.group.is_empty()
     }
 
     /// The path of an object in etcd, which shows in a few messages.
@@ -214,10 +235,5 @@ impl Kind {
         };
         let key = self.key(namespace, name);
         format!("/registry/{prefix}/{}", key.as_str())
-    }
-
-    /// The `apiVersion` of this kind.
-    pub(crate) fn group_version(&self) -> String {
-        api_version(&self.group, &self.version)
     }
 }

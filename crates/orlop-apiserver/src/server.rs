@@ -9,7 +9,7 @@ use crate::route::Route;
 use crate::services::Addresses;
 use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
-use orlop_store::{Key, Store};
+use orlop_store::Store;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -100,7 +100,7 @@ impl Inner {
     pub(crate) fn reclaim_addresses(&self) {
         let services = Self::built_in("", "v1", "services");
         let mut addresses = Addresses::default();
-        for stored in self.store.snapshot(&services.table).range(&Key::from_text("")) {
+        for stored in self.store.snapshot(&services.table).iter() {
             addresses.claim(&services.read(stored));
         }
         *self.addresses.lock().unwrap_or_else(PoisonError::into_inner) = addresses;

@@ -5,6 +5,7 @@ pub mod codec;
 pub mod conversion;
 pub mod defaults;
 pub mod json;
+pub mod protobuf;
 pub mod strategy;
 pub mod validate;
 pub mod versions;

@@ -106,9 +106,9 @@ impl<H> Snapshot<H> {
         self.entries.is_empty()
     }
 
-    /// Objects from `start` on, in key order.
-    pub fn range(&self, start: &Key) -> impl Iterator<Item = &Arc<Entry<H>>> {
-        self.entries.range(start.clone()..).map(|(_, entry)| entry)
+    /// All objects, in key order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry<H>>> {
+        self.entries.values()
     }
 
     /// Objects whose key begins with `prefix`, from `start` on, in key order.

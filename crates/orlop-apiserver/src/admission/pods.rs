@@ -5,7 +5,6 @@ use crate::kind::Kind;
 use crate::object;
 use crate::server::Inner;
 use crate::status::ApiError;
-use orlop_store::Key;
 use serde_json::{Value, json};
 
 /// Seconds that a pod stays on a node that is not ready or not reachable.
@@ -80,7 +79,7 @@ pub(super) fn set_priority(server: &Inner, kind: &Kind, attributes: &mut Attribu
 
 fn default_class(server: &Inner, classes: &Kind) -> Option<Value> {
     let snapshot = server.store.snapshot(&classes.table);
-    let all = snapshot.range(&Key::from_text("")).map(|stored| classes.read(stored));
+    let all = snapshot.iter().map(|stored| classes.read(stored));
     all.filter(|class| class["globalDefault"] == true).min_by_key(|class| class["value"].as_i64())
 }
 

@@ -4,7 +4,6 @@ use super::Attributes;
 use crate::kind::Kind;
 use crate::object;
 use crate::server::Inner;
-use orlop_store::Key;
 use serde_json::{Value, json};
 
 /// `StorageObjectInUseProtection`: what is in use is not deleted.
@@ -54,7 +53,7 @@ pub(super) fn set_ingress_class(server: &Inner, attributes: &mut Attributes) {
 /// The newest class that is marked as default.
 fn default_class(server: &Inner, kind: &Kind, annotation: &str) -> Option<String> {
     let snapshot = server.store.snapshot(&kind.table);
-    let all = snapshot.range(&Key::from_text("")).map(|stored| kind.read(stored));
+    let all = snapshot.iter().map(|stored| kind.read(stored));
     let marked = all.filter(|class| {
         object::at(class, "metadata.annotations").and_then(|a| a.get(annotation)).and_then(Value::as_str) == Some("true")
     });

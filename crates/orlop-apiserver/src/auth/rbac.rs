@@ -5,7 +5,7 @@ use crate::object::{self, Header};
 use crate::route::Route;
 use crate::server::Inner;
 use crate::status::{ApiError, qualified};
-use orlop_store::{Key, Revision, Store, Table};
+use orlop_store::{Revision, Store, Table};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -296,7 +296,7 @@ impl Index {
     fn load(store: &Store<Header>, tables: &[Table; 4]) -> Self {
         let all = |table: &Table| -> Vec<Value> {
             let snapshot = store.snapshot(table);
-            snapshot.range(&Key::from_text("")).map(|stored| object::decode(&stored.body)).collect()
+            snapshot.iter().map(|stored| object::decode(&stored.body)).collect()
         };
         let name = |object: &Value| object::meta_str(object, "name").to_owned();
         let namespace = |object: &Value| object::meta_str(object, "namespace").to_owned();

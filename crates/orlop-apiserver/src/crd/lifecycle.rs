@@ -4,7 +4,7 @@ use super::CustomKind;
 use crate::kind::{Kind, Registry};
 use crate::object;
 use crate::server::Inner;
-use orlop_store::{Expect, Key};
+use orlop_store::Expect;
 use serde_json::{Value, json};
 
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -22,7 +22,7 @@ pub(crate) fn reload(server: &Inner) {
     let definitions = Inner::built_in("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let mut registry = Registry::default();
     let snapshot = server.store.snapshot(&definitions.table);
-    for stored in snapshot.range(&Key::from_text("")) {
+    for stored in snapshot.iter() {
         let definition = definitions.read(stored);
         if condition(&definition, "Established") != Some("True") {
             continue;
@@ -74,7 +74,7 @@ fn settle(server: &Inner, definition: &Value) {
 fn finalize(server: &Inner, kind: &Kind, definition: &Value) {
     for custom in CustomKind::load(definition) {
         let snapshot = server.store.snapshot(&custom.table);
-        for stored in snapshot.range(&Key::from_text("")) {
+        for stored in snapshot.iter() {
             let last = object::decode(&stored.body);
             if object::finalizers(&last).is_empty() {
                 let _ = server.remove(&custom, stored, last);

@@ -70,7 +70,9 @@ impl Call {
         let content_type = negotiate::content_type(self.content_type.as_deref()).to_owned();
         let (mut value, duplicates) = match content_type.as_str() {
             "application/json" => {
-                json::parse(&body).map_err(|why| unrecognized(&expected, &why.to_string(), &body))?
+                let parsed = json::parse(&body).map_err(|why| unrecognized(&expected, &why.to_string(), &body))?;
+                let duplicates = parsed.strict_errors();
+                (parsed.value, duplicates)
             }
             "application/yaml" => match yaml::parse(&body) {
                 Ok(parsed) => parsed,
@@ -112,7 +114,7 @@ impl Call {
                 value["kind"] = expected.kind.into();
                 value["apiVersion"] = expected.api_version().into();
                 let decoded = codec::decode(id, value).map_err(|why| unusable(&expected, &why.to_string()))?;
-                Ok((decoded.value, decoded.unknown))
+                Ok((decoded.value, decoded.strict))
             }
             Rules::Custom(custom) => {
                 if kind.is_empty() {

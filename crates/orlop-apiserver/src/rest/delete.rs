@@ -74,7 +74,7 @@ impl Call {
         let value = match content_type {
             "application/json" => {
                 let parsed = strict_json::parse(&self.body);
-                parsed.map_err(|why| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?.0
+                parsed.map_err(|why| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?.value
             }
             "application/yaml" => yaml::parse(&self.body).map_err(ApiError::bad_request)?.0,
             "application/vnd.kubernetes.protobuf" => {

@@ -61,7 +61,7 @@ impl Call {
         let patch = if is_apply {
             Patch::Apply(self.read_apply(&options)?)
         } else {
-            let (value, duplicates) = strict_json::parse(&self.body).map_err(|why| {
+            let parsed = strict_json::parse(&self.body).map_err(|why| {
                 let message = if content_type == "application/json-patch+json" {
                     format!("error decoding patch: {why}")
                 } else {
@@ -69,6 +69,7 @@ impl Call {
                 };
                 ApiError::bad_request(message)
             })?;
+            let (duplicates, value) = (parsed.strict_errors(), parsed.value);
             if !duplicates.is_empty() && content_type != "application/json-patch+json" {
                 let kind = self.kind.clone();
                 self.report_strict_patch(duplicates, &options, &kind.kind)?;
@@ -120,7 +121,7 @@ impl Call {
             (Patch::Apply(patch), live) => return self.applied(patch, live, subresource, options),
             (_, None) => return Err(self.not_found(&self.route.name)),
             (Patch::Json(patch), Some(live)) => {
-                json_patch::apply(live, patch).map_err(json_patch_error)?
+                json_patch::apply(live.clone(), patch).map_err(json_patch_error)?
             }
             (Patch::Merge(patch), Some(live)) => {
                 if !patch.is_object() {
@@ -129,7 +130,7 @@ impl Call {
                         json_type(patch)
                     )));
                 }
-                json_merge::apply(live, patch)
+                json_merge::apply(live.clone(), patch).map_err(|why| ApiError::bad_request(why.to_string()))?
             }
             (Patch::Strategic(patch), Some(live)) => strategic_patch(&kind, live, patch)?,
         };
@@ -229,19 +230,25 @@ fn strategic_patch(kind: &crate::kind::Kind, live: &Value, patch: &Value) -> Res
             json_type(patch)
         )));
     }
-    strategic::apply(kind.strategic_schema(), live, patch).map_err(|error| match error.class() {
-        strategic::Class::BadRequest => ApiError::bad_request(error.to_string()),
-        strategic::Class::Internal => ApiError::internal_plain(error.to_string()),
-    })
+    let ty = kind.strategic_type().ok_or_else(|| ApiError::internal("no schema for this kind"))?;
+    strategic::apply(&ty, live.clone(), patch.clone()).map_err(strategic_error)
 }
 
-fn json_patch_error(error: json_patch::JsonPatchError) -> ApiError {
+pub(super) fn strategic_error(error: strategic::StrategicError) -> ApiError {
     match error {
-        json_patch::JsonPatchError::TooManyOperations { .. } => {
+        strategic::StrategicError::BadRequest(why) => ApiError::bad_request(why),
+        strategic::StrategicError::Unprocessable(why) => ApiError::new(422, "Invalid", why),
+        other => ApiError::internal_plain(other.to_string()),
+    }
+}
+
+pub(super) fn json_patch_error(error: json_patch::JsonPatchError) -> ApiError {
+    match error {
+        json_patch::JsonPatchError::TooManyOperations(_) => {
             ApiError::new(413, "RequestEntityTooLarge", error.to_string())
         }
-        json_patch::JsonPatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
-        json_patch::JsonPatchError::Failed(_) => {
+        json_patch::JsonPatchError::Decode(_) => ApiError::bad_request(error.to_string()),
+        _ => {
             let message = "the server rejected our request due to an error in our request";
             ApiError::new(422, "Invalid", message).with_details(serde_json::json!({}))
         }

@@ -112,7 +112,7 @@ impl Call {
                     let name = "io.k8s.api.autoscaling.v1.Scale";
                     let ty = crate::fields::schema().object_type(name);
                     let ty = ty.ok_or_else(|| ApiError::internal("no schema for Scale"))?;
-                    strategic::apply(&ty, live, patch).map_err(super::patch::strategic_error)?
+                    strategic::apply(&ty, live.clone(), patch.clone()).map_err(super::patch::strategic_error)?
                 }
             };
             let expected = Expected::built_in("autoscaling", "v1", "Scale")?;
@@ -136,7 +136,7 @@ impl Call {
                 let Some(live) = live else { return Err(call.not_found(&call.route.name)) };
                 let mut live_scale = call.scale_of(live)?;
                 let replicas_path: FieldPath =
-                    FieldPath(paths.spec.split('.').map(|part| PathElement::Field(part.to_owned())).collect());
+                    FieldPath(paths.spec.split('.').map(PathElement::field).collect());
                 let version = call.kind.api_version();
                 let entries = live["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
                 let replicas = [(version.as_str(), Some(replicas_path))];

@@ -6,6 +6,8 @@ use crate::admission::{Attributes, Operation};
 use crate::object::{self, Stored};
 use crate::options::{WriteOptions, WriteVerb};
 use crate::status::ApiError;
+use orlop_kinds::strategy::Context;
+use orlop_merge::managed::keep_times;
 use orlop_schema::field::{FieldError, Path};
 use orlop_store::{Change, Conflict, Expect};
 use serde_json::{Value, json};
@@ -114,7 +116,9 @@ impl Call {
         object::set_meta(&mut object, "creationTimestamp", self.server.now());
         object::set_meta(&mut object, "uid", self.server.rng.uuid());
         object::set_meta(&mut object, "generation", Value::Null);
-        kind.prepare_create(&mut object);
+        let user = self.user.info();
+        let now = self.server.now();
+        kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted: None });
         self.server.allocate(&kind, &mut object, None)?;
         let errors = kind.validate_create(&object);
         if !errors.is_empty() {
@@ -226,7 +230,7 @@ impl Call {
         self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
         object::copy_meta(&mut object, &live, "resourceVersion");
-        settle_managed_times(&mut object, &live);
+        keep_times(&live, &mut object);
         if options.dry_run {
             return Ok(Some(object));
         }
@@ -255,7 +259,10 @@ impl Call {
         let kind = self.kind.clone();
         object::copy_meta(&mut object, live, "generation");
         object::set_meta(&mut object, "selfLink", Value::Null);
-        kind.prepare_update(subresource, &mut object, live);
+        let user = self.user.info();
+        let now = self.server.now();
+        let context = Context { now: &now, user: Some(&user), submitted: None };
+        kind.prepare_update(subresource, &mut object, live, &context);
         if object::meta_str(&object, "uid").is_empty() {
             object::copy_meta(&mut object, live, "uid");
         }
@@ -331,7 +338,7 @@ impl Call {
         if given == wanted {
             return Ok(());
         }
-        if given.is_empty() || wanted.is_empty() && !self.kind.namespaced && self.kind.custom().is_none() && false {
+        if given.is_empty() {
             object::set_meta(object, "namespace", wanted);
             return Ok(());
         }
@@ -412,22 +419,5 @@ impl crate::server::Inner {
         })?;
         self.committed(kind, Some(&kept), None);
         Ok(entry)
-    }
-}
-
-/// An entry of the managed fields whose content is the same keeps its time, so that a write that changes
-/// nothing is none.
-fn settle_managed_times(object: &mut Value, live: &Value) {
-    let strip = |value: &Value| {
-        let mut copy = value.clone();
-        for entry in copy.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
-            if let Some(entry) = entry.as_object_mut() {
-                entry.remove("time");
-            }
-        }
-        copy
-    };
-    if object != live && strip(object) == strip(live) {
-        object::copy_meta(object, live, "managedFields");
     }
 }

@@ -5,7 +5,7 @@
 //! defaulted here.
 
 pub mod base64;
-mod time;
+pub(crate) mod time;
 
 use crate::catalog::{Catalog, Field, Shape, Struct, Type, TypeId, catalog};
 use crate::json::{self, STRICT_ERRORS_MAX, quoted};
