@@ -83,12 +83,33 @@ fn to_key(element: &PathElement) -> String {
             key
         }
         PathElement::Key(fields) => {
-            let fields: Map<String, Value> =
-                fields.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
-            format!("k:{}", Value::Object(fields))
+            let mut key = String::from("k:{");
+            for (index, (name, value)) in fields.iter().enumerate() {
+                if index > 0 {
+                    key.push(',');
+                }
+                push_json_string(&mut key, name);
+                key.push(':');
+                match value {
+                    Value::String(text) => push_json_string(&mut key, text),
+                    other => key.push_str(&other.to_string()),
+                }
+            }
+            key.push('}');
+            key
         }
         PathElement::Value(value) => format!("v:{value}"),
         PathElement::Index(index) => format!("i:{index}"),
+    }
+}
+
+fn push_json_string(out: &mut String, text: &str) {
+    if text.bytes().all(|byte| (0x20..0x7f).contains(&byte) && !matches!(byte, b'"' | b'\\')) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&Value::from(text).to_string());
     }
 }
 

@@ -119,7 +119,9 @@ impl<'a> Updater<'a> {
             Refusal::Failed(why) => why,
             Refusal::Conflicts(_) => String::new(),
         })?;
-        Ok(self.reset.apply(comparison.modified.union(&comparison.added)))
+        let Comparison { modified, added, .. } = comparison;
+        let changed = if modified.is_empty() { added } else { modified.union(&added) };
+        Ok(self.reset.apply(changed))
     }
 
     /// Lays `config` over `live`; none if that changes nothing.
@@ -224,8 +226,12 @@ impl<'a> Updater<'a> {
         {
             return Ok(merged);
         }
+        if self.versions.object_type(&last.api_version).is_none() {
+            return Ok(merged);
+        }
         let at_last = match self.convert(&merged, &last.api_version) {
-            Ok(object) => object.into_owned(),
+            Ok(Cow::Borrowed(_)) => merged,
+            Ok(Cow::Owned(object)) => object,
             Err(ConvertError::MissingVersion) => return Ok(merged),
             Err(error) => {
                 return Err(format!("failed to convert merged object to last applied version: {error}"));
@@ -233,20 +239,22 @@ impl<'a> Updater<'a> {
         };
         let ty = self.typed(&last.api_version).map_err(|error| error.to_string())?;
         let last_set = ty.with_named_fields(&last.set);
+        let merged_set = ty.with_named_fields(&ty.field_set(&at_last));
         let pruned = ty.remove_items(at_last.clone(), &last_set);
         let pruned = self
-            .add_back_owned(&at_last, pruned, &last.api_version, managers)
+            .add_back_owned(&at_last, &merged_set, pruned, &last.api_version, managers)
             .map_err(|why| format!("failed add back owned items: {why}"))?;
         let pruned = self
-            .add_back_dangling(at_last, &pruned, &last.api_version, ty, &last_set)
+            .add_back_dangling(at_last, &merged_set, pruned, &last.api_version, ty, &last_set)
             .map_err(|why| format!("failed add back dangling items: {why}"))?;
-        self.convert(&pruned, self.api_version).map(Cow::into_owned).map_err(|error| error.to_string())
+        self.converted(pruned, self.api_version).map_err(|error| error.to_string())
     }
 
     /// Adds back what any manager owns, in the pruned version first, since conversion may need it.
     fn add_back_owned<K: Ord>(
         self,
         merged: &Value,
+        merged_set: &FieldSet,
         pruned: Value,
         pruned_version: &str,
         managers: &Managers<K>,
@@ -259,24 +267,33 @@ impl<'a> Updater<'a> {
         let first = by_version.remove_entry(pruned_version);
         let (mut merged, mut pruned) = (Cow::Borrowed(merged), pruned);
         for (version, owned) in first.into_iter().chain(by_version) {
-            merged = match self.convert(&merged, version) {
-                Ok(object) => Cow::Owned(object.into_owned()),
-                Err(ConvertError::MissingVersion) => continue,
-                Err(error) => {
-                    return Err(format!("failed to convert merged object at version {version}: {error}"));
-                }
+            let Ok(ty) = self.typed(version) else { continue };
+            if !is_of_version(&merged, version) {
+                merged = match self.versions.convert(&merged, version) {
+                    Ok(object) => Cow::Owned(object),
+                    Err(ConvertError::MissingVersion) => continue,
+                    Err(error) => {
+                        return Err(format!("failed to convert merged object at version {version}: {error}"));
+                    }
+                };
+            }
+            if !is_of_version(&pruned, version) {
+                pruned = match self.versions.convert(&pruned, version) {
+                    Ok(object) => object,
+                    Err(ConvertError::MissingVersion) => continue,
+                    Err(error) => {
+                        return Err(format!("failed to convert pruned object at version {version}: {error}"));
+                    }
+                };
+            }
+            let merged_set = match version == pruned_version {
+                true => Cow::Borrowed(merged_set),
+                false => Cow::Owned(ty.with_named_fields(&ty.field_set(&merged))),
             };
-            pruned = match self.convert(&pruned, version) {
-                Ok(object) => object.into_owned(),
-                Err(ConvertError::MissingVersion) => continue,
-                Err(error) => {
-                    return Err(format!("failed to convert pruned object at version {version}: {error}"));
-                }
-            };
-            let ty = self.typed(version).map_err(|error| error.to_string())?;
-            let merged_set = ty.with_named_fields(&ty.field_set(&merged));
-            let kept = ty.with_named_fields(&ty.field_set(&pruned)).union(&ty.with_named_fields(&owned));
-            pruned = ty.remove_items(merged.clone().into_owned(), &merged_set.difference(&kept));
+            let gone = merged_set
+                .difference(&ty.with_named_fields(&ty.field_set(&pruned)))
+                .difference(&ty.with_named_fields(&owned));
+            pruned = ty.remove_items(merged.clone().into_owned(), &gone);
         }
         Ok(pruned)
     }
@@ -285,12 +302,13 @@ impl<'a> Updater<'a> {
     fn add_back_dangling(
         self,
         merged: Value,
-        pruned: &Value,
+        merged_set: &FieldSet,
+        pruned: Value,
         last_version: &str,
         ty: Typed<'a>,
         last_set: &FieldSet,
     ) -> Result<Value, String> {
-        let pruned = match self.convert(pruned, last_version) {
+        let pruned = match self.converted(pruned, last_version) {
             Ok(object) => object,
             Err(ConvertError::MissingVersion) => return Ok(merged),
             Err(error) => {
@@ -298,8 +316,8 @@ impl<'a> Updater<'a> {
             }
         };
         let pruned_set = ty.with_named_fields(&ty.field_set(&pruned));
-        let merged_set = ty.with_named_fields(&ty.field_set(&merged));
-        Ok(ty.remove_items(merged, &merged_set.difference(&pruned_set).intersection(last_set)))
+        let gone = merged_set.intersection(last_set).difference(&pruned_set);
+        Ok(ty.remove_items(merged, &gone))
     }
 
     /// Brings ownership in line with types that became atomic; ownership in unknown versions is dropped.
@@ -333,11 +351,23 @@ impl<'a> Updater<'a> {
         if self.versions.object_type(api_version).is_none() {
             return Err(ConvertError::MissingVersion);
         }
-        if object.get("apiVersion").and_then(Value::as_str) == Some(api_version) {
+        if is_of_version(object, api_version) {
             return Ok(Cow::Borrowed(object));
         }
         self.versions.convert(object, api_version).map(Cow::Owned)
     }
+
+    /// As [`convert`](Self::convert), of an object that is not needed any more.
+    fn converted(self, object: Value, api_version: &str) -> Result<Value, ConvertError> {
+        match self.convert(&object, api_version)? {
+            Cow::Borrowed(_) => Ok(object),
+            Cow::Owned(converted) => Ok(converted),
+        }
+    }
+}
+
+pub(crate) fn is_of_version(object: &Value, api_version: &str) -> bool {
+    object.get("apiVersion").and_then(Value::as_str) == Some(api_version)
 }
 
 /// Whether an apply takes fields from managers it conflicts with.

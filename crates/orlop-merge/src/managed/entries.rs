@@ -166,6 +166,22 @@ pub(crate) fn remove_entries(object: &mut Value) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
 }
 
+/// A copy of the object without `metadata.managedFields`.
+pub(crate) fn without_entries(object: &Value) -> Value {
+    let Value::Object(object) = object else { return object.clone() };
+    let copy = object.iter().map(|(key, value)| {
+        let value = match value {
+            Value::Object(metadata) if key == "metadata" => {
+                let kept = metadata.iter().filter(|(key, _)| *key != "managedFields");
+                Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
+            }
+            value => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    Value::Object(copy.collect())
+}
+
 /// Seconds since 1970 of an RFC 3339 time.
 pub(crate) fn unix_seconds(time: &str) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| time.get(range)?.parse::<i64>().ok();
