@@ -37,16 +37,15 @@ impl FieldSet {
     }
 
     fn to_map(&self) -> Map<String, Value> {
-        self.nodes
-            .iter()
-            .map(|node| {
-                let mut children = node.children.to_map();
-                if node.member && !children.is_empty() {
-                    children.insert(".".into(), Value::Object(Map::new()));
-                }
-                (to_key(&node.element), Value::Object(children))
-            })
-            .collect()
+        let mut map = Map::new();
+        for node in &self.nodes {
+            let mut children = node.children.to_map();
+            if node.member && !children.is_empty() {
+                children.insert(".".into(), Value::Object(Map::new()));
+            }
+            map.insert(to_key(&node.element), Value::Object(children));
+        }
+        map
     }
 }
 

@@ -286,9 +286,10 @@ impl<'a> Updater<'a> {
                     }
                 };
             }
-            let merged_set = match version == pruned_version {
-                true => Cow::Borrowed(merged_set),
-                false => Cow::Owned(ty.with_named_fields(&ty.field_set(&merged))),
+            let merged_set = if version == pruned_version {
+                Cow::Borrowed(merged_set)
+            } else {
+                Cow::Owned(ty.with_named_fields(&ty.field_set(&merged)))
             };
             let gone = merged_set
                 .difference(&ty.with_named_fields(&ty.field_set(&pruned)))

@@ -38,20 +38,18 @@ impl Identity {
 
     /// The identity as the original writes it; lists of managers are sorted by this text.
     pub(crate) fn text(&self) -> String {
-        let mut out = String::from("{");
-        let mut add = |name: &str, value: &str| {
-            if !value.is_empty() {
-                let comma = if out.len() > 1 { "," } else { "" };
-                out.push_str(comma);
-                out.push_str(&format!("\"{name}\":{}", go::json(&Value::from(value))));
-            }
-        };
-        add("manager", &self.manager);
-        add("operation", self.operation.name());
-        add("apiVersion", &self.api_version);
-        add("subresource", &self.subresource);
-        out.push('}');
-        out
+        let members = [
+            ("manager", self.manager.as_str()),
+            ("operation", self.operation.name()),
+            ("apiVersion", &self.api_version),
+            ("subresource", &self.subresource),
+        ];
+        let members: Vec<String> = members
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("\"{name}\":{}", go::json(&Value::from(value))))
+            .collect();
+        format!("{{{}}}", members.join(","))
     }
 }
 
@@ -169,7 +167,8 @@ pub(crate) fn remove_entries(object: &mut Value) -> Option<Value> {
 /// A copy of the object without `metadata.managedFields`.
 pub(crate) fn without_entries(object: &Value) -> Value {
     let Value::Object(object) = object else { return object.clone() };
-    let copy = object.iter().map(|(key, value)| {
+    let mut copy = Map::new();
+    for (key, value) in object {
         let value = match value {
             Value::Object(metadata) if key == "metadata" => {
                 let kept = metadata.iter().filter(|(key, _)| *key != "managedFields");
@@ -177,9 +176,9 @@ pub(crate) fn without_entries(object: &Value) -> Value {
             }
             value => value.clone(),
         };
-        (key.clone(), value)
-    });
-    Value::Object(copy.collect())
+        copy.insert(key.clone(), value);
+    }
+    Value::Object(copy)
 }
 
 /// Seconds since 1970 of an RFC 3339 time.

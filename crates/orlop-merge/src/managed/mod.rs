@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 pub use conflict::{Cause, Conflicts};
-pub use scale::ScaleFields;
+pub use scale::{Replicas, ScaleFields};
 pub use times::keep_times;
 
 use crate::fieldset::FieldSet;
