@@ -53,6 +53,11 @@ impl OneVersion {
         Self { api_version: api_version.into(), object_type, empty }
     }
 
+    /// A kind of which the object that a new one starts from is known.
+    pub fn with_empty(api_version: &str, object_type: ObjectType, empty: Value) -> Self {
+        Self { api_version: api_version.into(), object_type, empty }
+    }
+
     /// A custom resource: a new object starts from nothing.
     pub fn custom(api_version: &str, object_type: ObjectType) -> Self {
         Self { api_version: api_version.into(), object_type, empty: Value::Object(serde_json::Map::new()) }
