@@ -83,6 +83,28 @@ impl Versions for OneVersion {
 pub(crate) struct Ownership {
     pub(crate) set: FieldSet,
     pub(crate) api_version: String,
+    /// The position of the stored entry that says exactly this set, which need not be written anew.
+    pub(crate) origin: Option<usize>,
+}
+
+impl Ownership {
+    pub(crate) fn new(set: FieldSet, api_version: &str) -> Self {
+        Self { set, api_version: api_version.to_owned(), origin: None }
+    }
+
+    fn replace(&mut self, set: FieldSet) {
+        if set != self.set {
+            *self = Self { set, origin: None, api_version: std::mem::take(&mut self.api_version) };
+        }
+    }
+}
+
+/// What an apply did.
+pub(crate) struct Applied {
+    /// The new object; none if it is equal to the live one.
+    pub(crate) object: Option<Value>,
+    /// What the manager owned before.
+    pub(crate) last: Option<Ownership>,
 }
 
 /// All managers of an object by identity.
@@ -129,7 +151,7 @@ impl<'a> Updater<'a> {
         Ok(self.reset.apply(changed))
     }
 
-    /// Lays `config` over `live`; none if that changes nothing.
+    /// Lays `config` over `live`.
     pub(crate) fn apply<K: Ord + Clone>(
         self,
         live: &Value,
@@ -137,21 +159,21 @@ impl<'a> Updater<'a> {
         managers: &mut Managers<K>,
         manager: &K,
         force: Force,
-    ) -> Result<Option<Value>, Refusal<K>> {
+    ) -> Result<Applied, Refusal<K>> {
         let ty = self.typed(self.api_version).map_err(|error| Refusal::Failed(error.to_string()))?;
         self.reconcile(live, managers).map_err(Refusal::Failed)?;
         let set = self.reset.apply(ty.field_set(config));
         let merged = ty.merge(live, config);
-        let ownership = Ownership { set, api_version: self.api_version.to_owned() };
-        let last = managers.insert(manager.clone(), ownership);
-        let new = match last {
+        let last = managers.insert(manager.clone(), Ownership::new(set, self.api_version));
+        let new = match &last {
             Some(last) => self
-                .prune(merged, managers, manager, &last)
+                .prune(merged, managers, manager, last)
                 .map_err(|why| Refusal::Failed(format!("failed to prune fields: {why}")))?,
             None => merged,
         };
         self.disown(live, &new, managers, Some((manager, force)))?;
-        Ok((!crate::value::equal(live, &new)).then_some(new))
+        let object = (!crate::value::equal(live, &new)).then_some(new);
+        Ok(Applied { object, last })
     }
 
     /// Takes what changed from every manager but the applying one, whose conflicts refuse the change unless forced.
@@ -209,7 +231,7 @@ impl<'a> Updater<'a> {
         }
         for (manager, taken) in taken {
             if let Some(ownership) = managers.get_mut(&manager) {
-                ownership.set = ownership.set.difference(&taken);
+                ownership.replace(ownership.set.difference(&taken));
             }
         }
         managers.retain(|_, ownership| !ownership.set.is_empty());
@@ -341,7 +363,7 @@ impl<'a> Updater<'a> {
             if let Ok(ty) = self.typed(&ownership.api_version)
                 && let Some(reconciled) = ty.reconcile(&ownership.set)
             {
-                ownership.set = reconciled;
+                ownership.replace(reconciled);
             }
             true
         });

@@ -24,7 +24,7 @@ use crate::filter::Filter;
 use crate::typed::{Duplicates, Typed};
 use crate::updater::{ConvertError, Force, Ownership, Refusal, Updater, Versions, is_of_version};
 use crate::value;
-use entries::{Identity, Managed, Operation};
+use entries::{Identity, Managed, Operation, Stored};
 
 /// Who writes, what, where and when.
 #[derive(Clone, Copy, Debug)]
@@ -67,20 +67,18 @@ pub fn update(versions: &dyn Versions, live: Option<&Value>, new: Value, request
         entries::remove_entries(&mut new);
         return new;
     }
-    let managed = managed_of_write(live, &new, request);
-    entries::remove_entries(&mut new);
+    let (mut managed, stored) = managed_of_write(live, entries::remove_entries(&mut new), request);
     let has_uid =
         live.and_then(|live| live.get("metadata")?.get("uid")?.as_str()).is_some_and(|uid| !uid.is_empty());
     if managed.fields.is_empty() && has_uid {
         // Nobody tracks this object.
         return new;
     }
-    let mut managed = managed;
     let live = live.map_or_else(|| Cow::Owned(empty(versions, request)), Cow::Borrowed);
     let identity = request.identity(request.manager, Operation::Update);
     if track_update(versions, &live, &new, &mut managed, identity, request).is_ok() {
         cap::cap(&mut managed);
-        managed.write(&mut new);
+        managed.write(&mut new, stored);
     }
     new
 }
@@ -96,17 +94,14 @@ pub fn apply(
     if value::too_deep(patch) || live.is_some_and(value::too_deep) {
         return Err(ApplyError::BadRequest("exceeded max depth".into()));
     }
-    let managed = match live {
-        Some(live) => Managed::of(live)
-            .map_err(|why| ApplyError::Internal(format!("failed to decode managed fields: {why}")))?,
-        None => Managed::default(),
-    };
+    let stored = Stored::Borrowed(live.and_then(entries::entries_of).map(Vec::as_slice).unwrap_or_default());
+    let mut managed = Managed::decode(stored.entries())
+        .map_err(|why| ApplyError::Internal(format!("failed to decode managed fields: {why}")))?;
     if gvk(patch) != gvk_text(request.api_version, request.kind) {
         return Err(ApplyError::BadRequest(format!("invalid object type: {}", gvk(patch))));
     }
     // Ownership is at hand in another form, and costs as much to walk as the rest of the object.
     let live = live.map_or_else(|| empty(versions, request), entries::without_entries);
-    let mut managed = managed;
     let object = if request.manager == last_applied::KUBECTL {
         let mut object = apply_kubectl(versions, &live, patch, &mut managed, force, request)?;
         last_applied::refresh(object.get_or_insert_with(|| live.clone()), patch);
@@ -115,7 +110,7 @@ pub fn apply(
         apply_once(versions, &live, patch, &mut managed, force, request)?
     };
     let mut object = object.unwrap_or(live);
-    managed.write(&mut object);
+    managed.write(&mut object, stored);
     Ok(object)
 }
 
@@ -154,9 +149,13 @@ fn empty(versions: &dyn Versions, request: &Request<'_>) -> Value {
 }
 
 /// Whose ownership a write starts from: what the request itself says if it may and does, else the live object's.
-fn managed_of_write(live: Option<&Value>, new: &Value, request: &Request<'_>) -> Managed {
-    if request.subresource.is_empty()
-        && let Some(entries) = entries::entries_of(new)
+fn managed_of_write<'v>(
+    live: Option<&'v Value>,
+    requested: Option<Value>,
+    request: &Request<'_>,
+) -> (Managed, Stored<'v>) {
+    if let Some(Value::Array(entries)) = requested
+        && request.subresource.is_empty()
     {
         let reset = match entries.as_slice() {
             [] => true,
@@ -164,15 +163,16 @@ fn managed_of_write(live: Option<&Value>, new: &Value, request: &Request<'_>) ->
             _ => false,
         };
         if reset {
-            return Managed::default();
+            return (Managed::default(), Stored::None);
         }
-        if let Ok(managed) = Managed::decode(entries)
+        if let Ok(managed) = Managed::decode(&entries)
             && !managed.fields.is_empty()
         {
-            return managed;
+            return (managed, Stored::Owned(entries));
         }
     }
-    live.and_then(|live| Managed::of(live).ok()).unwrap_or_default()
+    let stored = Stored::Borrowed(live.and_then(entries::entries_of).map(Vec::as_slice).unwrap_or_default());
+    (Managed::decode(stored.entries()).unwrap_or_default(), stored)
 }
 
 /// Records what changed from `live` to `new` as owned by `identity`.
@@ -207,7 +207,7 @@ fn track_update(
         Some(previous) => set.union(&previous.set),
         None => set,
     };
-    managed.fields.insert(identity, Ownership { set, api_version: request.api_version.to_owned() });
+    managed.fields.insert(identity, Ownership::new(set, request.api_version));
     Ok(())
 }
 
@@ -268,7 +268,7 @@ fn apply_once(
     })?;
 
     let identity = request.identity(request.manager, Operation::Apply);
-    let new = request
+    let applied = request
         .updater(versions)
         .apply(&live_versioned, patch, &mut managed.fields, &identity, force)
         .map_err(|refusal| match refusal {
@@ -279,12 +279,14 @@ fn apply_once(
         ownership.set = ownership.set.difference(stripped());
         if ownership.set.is_empty() {
             managed.fields.remove(&identity);
+        } else if let Some(last) = applied.last.filter(|last| last.set == ownership.set) {
+            ownership.origin = last.origin;
         }
     }
-    if new.is_some() {
+    if applied.object.is_some() {
         managed.times.insert(identity, request.now.to_owned());
     }
-    Ok(new)
+    Ok(applied.object)
 }
 
 fn to_version<'v>(

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::entries::Managed;
+use super::entries::{Managed, Stored};
 use crate::fieldset::FieldSet;
 use crate::path::Path;
 use crate::updater::Ownership;
@@ -38,7 +38,7 @@ impl ScaleFields<'_> {
             let Some(Replicas::At(path)) = self.replicas(&ownership.api_version) else { continue };
             if ownership.set.contains(&path.0) {
                 let set = replicas_in_scale();
-                scale.fields.insert(identity.clone(), Ownership { set, api_version: SCALE_VERSION.into() });
+                scale.fields.insert(identity.clone(), Ownership::new(set, SCALE_VERSION));
                 if let Some(time) = parent.times.get(identity) {
                     scale.times.insert(identity.clone(), time.clone());
                 }
@@ -60,10 +60,11 @@ impl ScaleFields<'_> {
                 && scale.fields.remove(&identity).is_none()
             {
                 // Another manager has it now.
-                ownership.set = ownership.set.difference(&[path.clone()].into_iter().collect());
-                if ownership.set.is_empty() {
+                let set = ownership.set.difference(&[path.clone()].into_iter().collect());
+                if set.is_empty() {
                     continue;
                 }
+                ownership = Ownership::new(set, &ownership.api_version);
             }
             out.fields.insert(identity, ownership);
         }
@@ -71,7 +72,7 @@ impl ScaleFields<'_> {
         for (identity, ownership) in scale.fields {
             if ownership.set.contains(&replicas_path().0) {
                 let set = [path.clone()].into_iter().collect();
-                out.fields.insert(identity, Ownership { set, api_version: self.api_version.to_owned() });
+                out.fields.insert(identity, Ownership::new(set, self.api_version));
             }
         }
         Ok(entries(&out))
@@ -91,10 +92,7 @@ fn replicas_in_scale() -> FieldSet {
 }
 
 fn entries(managed: &Managed) -> Vec<Value> {
-    match managed.encode() {
-        Some(Value::Array(entries)) => entries,
-        _ => Vec::new(),
-    }
+    managed.encode(Stored::default()).unwrap_or_default()
 }
 
 #[cfg(test)]
