@@ -31,47 +31,73 @@ impl FieldSet {
     pub fn from_fields_v1(fields: &Value) -> Result<Self, FieldsError> {
         match fields {
             Value::Null => Ok(Self::new()),
-            Value::Object(map) => Ok(read(map, DEPTH_MAX)?.0),
+            Value::Object(map) => Ok(read(map, DEPTH_MAX)?.set),
             other => Err(FieldsError::NotAnObject(other.to_string())),
         }
     }
 
+    /// As [`from_fields_v1`](Self::from_fields_v1), and whether writing the set gives the same JSON again.
+    pub(crate) fn read_fields_v1(fields: &Value) -> Result<(Self, bool), FieldsError> {
+        match fields {
+            Value::Object(map) => read(map, DEPTH_MAX).map(|read| (read.set, read.canonical)),
+            other => Ok((Self::from_fields_v1(other)?, false)),
+        }
+    }
+
     fn to_map(&self) -> Map<String, Value> {
-        self.nodes
-            .iter()
-            .map(|node| {
-                let mut children = node.children.to_map();
-                if node.member && !children.is_empty() {
-                    children.insert(".".into(), Value::Object(Map::new()));
-                }
-                (to_key(&node.element), Value::Object(children))
-            })
-            .collect()
+        let mut map = Map::new();
+        for node in &self.nodes {
+            let mut children = node.children.to_map();
+            if node.member && !children.is_empty() {
+                children.insert(".".into(), Value::Object(Map::new()));
+            }
+            map.insert(to_key(&node.element), Value::Object(children));
+        }
+        map
     }
 }
 
-/// The children, and whether the map says that its own path is a member.
-fn read(map: &Map<String, Value>, depth: usize) -> Result<(FieldSet, bool), FieldsError> {
+/// What a map says: paths below it, and whether its own path is a member.
+struct Read {
+    set: FieldSet,
+    member: bool,
+    canonical: bool,
+}
+
+fn read(map: &Map<String, Value>, depth: usize) -> Result<Read, FieldsError> {
     if depth == 0 {
         return Err(FieldsError::Depth);
     }
-    let mut set = FieldSet::new();
-    let mut member = false;
+    let mut out =
+        Read { set: FieldSet { nodes: Vec::with_capacity(map.len()) }, member: false, canonical: true };
     for (key, value) in map {
         if key == "." {
-            member = true;
+            out.member = true;
+            out.canonical &= map.len() > 1 && value.as_object().is_some_and(Map::is_empty);
             continue;
         }
-        let Some(element) = from_key(key)? else { continue };
-        let (children, is_member) = match value {
-            Value::Object(map) => read(map, depth - 1)?,
-            Value::Null => (FieldSet::new(), true),
+        let Some(element) = from_key(key)? else {
+            out.canonical = false;
+            continue;
+        };
+        out.canonical &= matches!(element, PathElement::Field(_)) || to_key(&element) == *key;
+        let (children, member) = match value {
+            Value::Object(map) if map.is_empty() => (FieldSet::new(), true),
+            Value::Object(map) => {
+                let below = read(map, depth - 1)?;
+                out.canonical &= below.canonical;
+                (below.set, below.member)
+            }
+            Value::Null => {
+                out.canonical = false;
+                (FieldSet::new(), true)
+            }
             _ => return Err(FieldsError::NotAnObject(key.clone())),
         };
-        set.add(Node { element, member: is_member, children });
+        out.set.add(Node { element, member, children });
     }
-    member |= set.is_empty();
-    Ok((set, member))
+    out.member |= out.set.is_empty();
+    Ok(out)
 }
 
 fn to_key(element: &PathElement) -> String {
@@ -83,12 +109,33 @@ fn to_key(element: &PathElement) -> String {
             key
         }
         PathElement::Key(fields) => {
-            let fields: Map<String, Value> =
-                fields.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
-            format!("k:{}", Value::Object(fields))
+            let mut key = String::from("k:{");
+            for (index, (name, value)) in fields.iter().enumerate() {
+                if index > 0 {
+                    key.push(',');
+                }
+                push_json_string(&mut key, name);
+                key.push(':');
+                match value {
+                    Value::String(text) => push_json_string(&mut key, text),
+                    other => key.push_str(&other.to_string()),
+                }
+            }
+            key.push('}');
+            key
         }
         PathElement::Value(value) => format!("v:{value}"),
         PathElement::Index(index) => format!("i:{index}"),
+    }
+}
+
+fn push_json_string(out: &mut String, text: &str) {
+    if text.bytes().all(|byte| (0x20..0x7f).contains(&byte) && !matches!(byte, b'"' | b'\\')) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&Value::from(text).to_string());
     }
 }
 

@@ -76,8 +76,8 @@ impl FieldSet {
     /// All paths in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
-        if self.is_empty() {
-            return other.clone();
+        if self.is_empty() || other.is_empty() {
+            return if self.is_empty() { other.clone() } else { self.clone() };
         }
         let mut nodes = Vec::with_capacity(self.nodes.len().max(other.nodes.len()));
         self.zip(other, |pair| match pair {

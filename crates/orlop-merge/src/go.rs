@@ -43,6 +43,18 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
+/// What Go's JSON decoder calls a value in its errors.
+pub(crate) fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// `%s` of a value that need not be a string.
 pub(crate) fn verb_s(value: &Value) -> String {
     match value {

@@ -2,15 +2,20 @@
 
 use serde_json::{Map, Value};
 
-use crate::value;
+use crate::{go, value};
 
 /// Why a merge patch is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonMergeError {
-    /// The patch is not an object (400).
+    /// The patch is neither an object nor a list (400).
     #[error("Invalid JSON Patch")]
-    NotAnObject,
+    Scalar,
+    /// Strict decoding finds that the patch is not an object (400).
+    #[error(
+        "error decoding patch: json: cannot unmarshal {0} into Go value of type map[string]interface {{}}"
+    )]
+    NotAnObject(&'static str),
     /// The patch nests too deep (400).
     #[error("exceeded max depth")]
     Depth,
@@ -23,8 +28,20 @@ pub fn apply(document: Value, patch: &Value) -> Result<Value, JsonMergeError> {
     if value::too_deep(patch) || value::too_deep(&document) {
         return Err(JsonMergeError::Depth);
     }
-    let Value::Object(patch) = patch else { return Err(JsonMergeError::NotAnObject) };
-    Ok(merge(document, patch))
+    match patch {
+        Value::Object(patch) => Ok(merge(document, patch)),
+        // A list replaces the document, which no object survives.
+        Value::Array(_) => Ok(without_nulls(patch)),
+        _ => Err(JsonMergeError::Scalar),
+    }
+}
+
+/// What decoding finds in a patch unless field validation is off.
+pub fn check_fields(patch: &Value) -> Result<(), JsonMergeError> {
+    match patch {
+        Value::Object(_) | Value::Null => Ok(()),
+        other => Err(JsonMergeError::NotAnObject(go::json_kind(other))),
+    }
 }
 
 /// The patch that makes `new` of `old`, as far as a merge patch can: it cannot write nulls.
@@ -90,7 +107,11 @@ mod tests {
         for (document, patch, want) in cases {
             assert_eq!(apply(document.clone(), &patch), Ok(want), "{document} <- {patch}");
         }
-        assert_eq!(apply(json!({}), &json!(null)), Err(JsonMergeError::NotAnObject));
-        assert_eq!(apply(json!({}), &json!([])), Err(JsonMergeError::NotAnObject));
+        assert_eq!(apply(json!({}), &json!(null)), Err(JsonMergeError::Scalar));
+        assert_eq!(apply(json!({}), &json!([{"a": null}])), Ok(json!([{}])));
+        assert_eq!(
+            check_fields(&json!([])).unwrap_err().to_string(),
+            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+        );
     }
 }

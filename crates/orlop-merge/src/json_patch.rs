@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::go;
 use crate::value::{self, DEPTH_MAX};
 
 /// A patch may not have more operations.
@@ -74,7 +75,7 @@ pub fn check_fields(patch: &Value) -> Result<Vec<String>, JsonPatchError> {
                 ("op" | "path" | "from", other) => {
                     return Err(wrap(JsonPatchError::Decode(format!(
                         "json: cannot unmarshal {} into Go struct field jsonPatchOp.{name} of type string",
-                        json_kind(other)
+                        go::json_kind(other)
                     ))));
                 }
                 _ => unknown.push(format!("json patch unknown field \"[{index}].{name}\"")),
@@ -295,7 +296,7 @@ fn index(key: &str, len: usize) -> Result<usize, String> {
 }
 
 fn number(key: &str) -> Result<i64, String> {
-    key.parse().map_err(|_| format!("strconv.Atoi: parsing {}: invalid syntax", crate::go::quote(key)))
+    key.parse().map_err(|_| format!("strconv.Atoi: parsing {}: invalid syntax", go::quote(key)))
 }
 
 fn check_depth(value: &Value, path: &str) -> Result<(), String> {
@@ -321,19 +322,8 @@ fn missing(op: &str, what: &str, path: &str) -> String {
 fn decode_error(value: &Value, target: &str) -> JsonPatchError {
     JsonPatchError::Decode(format!(
         "json: cannot unmarshal {} into Go value of type {target}",
-        json_kind(value)
+        go::json_kind(value)
     ))
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

@@ -133,7 +133,9 @@ fn key_value(value: &Value) -> String {
             format!("[{}]", items.join(","))
         }
         Value::Object(map) => {
-            map.iter().map(|(name, value)| format!("{name}={}", key_value(value))).collect()
+            let entries: Vec<String> =
+                map.iter().map(|(name, value)| format!("{name}={}", key_value(value))).collect();
+            entries.concat()
         }
     }
 }

@@ -53,6 +53,11 @@ impl OneVersion {
         Self { api_version: api_version.into(), object_type, empty }
     }
 
+    /// A kind of which the object that a new one starts from is known.
+    pub fn with_empty(api_version: &str, object_type: ObjectType, empty: Value) -> Self {
+        Self { api_version: api_version.into(), object_type, empty }
+    }
+
     /// A custom resource: a new object starts from nothing.
     pub fn custom(api_version: &str, object_type: ObjectType) -> Self {
         Self { api_version: api_version.into(), object_type, empty: Value::Object(serde_json::Map::new()) }
@@ -78,6 +83,28 @@ impl Versions for OneVersion {
 pub(crate) struct Ownership {
     pub(crate) set: FieldSet,
     pub(crate) api_version: String,
+    /// The position of the stored entry that says exactly this set, which need not be written anew.
+    pub(crate) origin: Option<usize>,
+}
+
+impl Ownership {
+    pub(crate) fn new(set: FieldSet, api_version: &str) -> Self {
+        Self { set, api_version: api_version.to_owned(), origin: None }
+    }
+
+    fn replace(&mut self, set: FieldSet) {
+        if set != self.set {
+            *self = Self { set, origin: None, api_version: std::mem::take(&mut self.api_version) };
+        }
+    }
+}
+
+/// What an apply did.
+pub(crate) struct Applied {
+    /// The new object; none if it is equal to the live one.
+    pub(crate) object: Option<Value>,
+    /// What the manager owned before.
+    pub(crate) last: Option<Ownership>,
 }
 
 /// All managers of an object by identity.
@@ -119,10 +146,12 @@ impl<'a> Updater<'a> {
             Refusal::Failed(why) => why,
             Refusal::Conflicts(_) => String::new(),
         })?;
-        Ok(self.reset.apply(comparison.modified.union(&comparison.added)))
+        let Comparison { modified, added, .. } = comparison;
+        let changed = if modified.is_empty() { added } else { modified.union(&added) };
+        Ok(self.reset.apply(changed))
     }
 
-    /// Lays `config` over `live`; none if that changes nothing.
+    /// Lays `config` over `live`.
     pub(crate) fn apply<K: Ord + Clone>(
         self,
         live: &Value,
@@ -130,21 +159,21 @@ impl<'a> Updater<'a> {
         managers: &mut Managers<K>,
         manager: &K,
         force: Force,
-    ) -> Result<Option<Value>, Refusal<K>> {
+    ) -> Result<Applied, Refusal<K>> {
         let ty = self.typed(self.api_version).map_err(|error| Refusal::Failed(error.to_string()))?;
         self.reconcile(live, managers).map_err(Refusal::Failed)?;
         let set = self.reset.apply(ty.field_set(config));
         let merged = ty.merge(live, config);
-        let ownership = Ownership { set, api_version: self.api_version.to_owned() };
-        let last = managers.insert(manager.clone(), ownership);
-        let new = match last {
+        let last = managers.insert(manager.clone(), Ownership::new(set, self.api_version));
+        let new = match &last {
             Some(last) => self
-                .prune(merged, managers, manager, &last)
+                .prune(merged, managers, manager, last)
                 .map_err(|why| Refusal::Failed(format!("failed to prune fields: {why}")))?,
             None => merged,
         };
         self.disown(live, &new, managers, Some((manager, force)))?;
-        Ok((!crate::value::equal(live, &new)).then_some(new))
+        let object = (!crate::value::equal(live, &new)).then_some(new);
+        Ok(Applied { object, last })
     }
 
     /// Takes what changed from every manager but the applying one, whose conflicts refuse the change unless forced.
@@ -202,7 +231,7 @@ impl<'a> Updater<'a> {
         }
         for (manager, taken) in taken {
             if let Some(ownership) = managers.get_mut(&manager) {
-                ownership.set = ownership.set.difference(&taken);
+                ownership.replace(ownership.set.difference(&taken));
             }
         }
         managers.retain(|_, ownership| !ownership.set.is_empty());
@@ -224,8 +253,12 @@ impl<'a> Updater<'a> {
         {
             return Ok(merged);
         }
+        if self.versions.object_type(&last.api_version).is_none() {
+            return Ok(merged);
+        }
         let at_last = match self.convert(&merged, &last.api_version) {
-            Ok(object) => object.into_owned(),
+            Ok(Cow::Borrowed(_)) => merged,
+            Ok(Cow::Owned(object)) => object,
             Err(ConvertError::MissingVersion) => return Ok(merged),
             Err(error) => {
                 return Err(format!("failed to convert merged object to last applied version: {error}"));
@@ -233,20 +266,22 @@ impl<'a> Updater<'a> {
         };
         let ty = self.typed(&last.api_version).map_err(|error| error.to_string())?;
         let last_set = ty.with_named_fields(&last.set);
+        let merged_set = ty.with_named_fields(&ty.field_set(&at_last));
         let pruned = ty.remove_items(at_last.clone(), &last_set);
         let pruned = self
-            .add_back_owned(&at_last, pruned, &last.api_version, managers)
+            .add_back_owned(&at_last, &merged_set, pruned, &last.api_version, managers)
             .map_err(|why| format!("failed add back owned items: {why}"))?;
         let pruned = self
-            .add_back_dangling(at_last, &pruned, &last.api_version, ty, &last_set)
+            .add_back_dangling(at_last, &merged_set, pruned, &last.api_version, ty, &last_set)
             .map_err(|why| format!("failed add back dangling items: {why}"))?;
-        self.convert(&pruned, self.api_version).map(Cow::into_owned).map_err(|error| error.to_string())
+        self.converted(pruned, self.api_version).map_err(|error| error.to_string())
     }
 
     /// Adds back what any manager owns, in the pruned version first, since conversion may need it.
     fn add_back_owned<K: Ord>(
         self,
         merged: &Value,
+        merged_set: &FieldSet,
         pruned: Value,
         pruned_version: &str,
         managers: &Managers<K>,
@@ -259,24 +294,34 @@ impl<'a> Updater<'a> {
         let first = by_version.remove_entry(pruned_version);
         let (mut merged, mut pruned) = (Cow::Borrowed(merged), pruned);
         for (version, owned) in first.into_iter().chain(by_version) {
-            merged = match self.convert(&merged, version) {
-                Ok(object) => Cow::Owned(object.into_owned()),
-                Err(ConvertError::MissingVersion) => continue,
-                Err(error) => {
-                    return Err(format!("failed to convert merged object at version {version}: {error}"));
-                }
+            let Ok(ty) = self.typed(version) else { continue };
+            if !is_of_version(&merged, version) {
+                merged = match self.versions.convert(&merged, version) {
+                    Ok(object) => Cow::Owned(object),
+                    Err(ConvertError::MissingVersion) => continue,
+                    Err(error) => {
+                        return Err(format!("failed to convert merged object at version {version}: {error}"));
+                    }
+                };
+            }
+            if !is_of_version(&pruned, version) {
+                pruned = match self.versions.convert(&pruned, version) {
+                    Ok(object) => object,
+                    Err(ConvertError::MissingVersion) => continue,
+                    Err(error) => {
+                        return Err(format!("failed to convert pruned object at version {version}: {error}"));
+                    }
+                };
+            }
+            let merged_set = if version == pruned_version {
+                Cow::Borrowed(merged_set)
+            } else {
+                Cow::Owned(ty.with_named_fields(&ty.field_set(&merged)))
             };
-            pruned = match self.convert(&pruned, version) {
-                Ok(object) => object.into_owned(),
-                Err(ConvertError::MissingVersion) => continue,
-                Err(error) => {
-                    return Err(format!("failed to convert pruned object at version {version}: {error}"));
-                }
-            };
-            let ty = self.typed(version).map_err(|error| error.to_string())?;
-            let merged_set = ty.with_named_fields(&ty.field_set(&merged));
-            let kept = ty.with_named_fields(&ty.field_set(&pruned)).union(&ty.with_named_fields(&owned));
-            pruned = ty.remove_items(merged.clone().into_owned(), &merged_set.difference(&kept));
+            let gone = merged_set
+                .difference(&ty.with_named_fields(&ty.field_set(&pruned)))
+                .difference(&ty.with_named_fields(&owned));
+            pruned = ty.remove_items(merged.clone().into_owned(), &gone);
         }
         Ok(pruned)
     }
@@ -285,12 +330,13 @@ impl<'a> Updater<'a> {
     fn add_back_dangling(
         self,
         merged: Value,
-        pruned: &Value,
+        merged_set: &FieldSet,
+        pruned: Value,
         last_version: &str,
         ty: Typed<'a>,
         last_set: &FieldSet,
     ) -> Result<Value, String> {
-        let pruned = match self.convert(pruned, last_version) {
+        let pruned = match self.converted(pruned, last_version) {
             Ok(object) => object,
             Err(ConvertError::MissingVersion) => return Ok(merged),
             Err(error) => {
@@ -298,8 +344,8 @@ impl<'a> Updater<'a> {
             }
         };
         let pruned_set = ty.with_named_fields(&ty.field_set(&pruned));
-        let merged_set = ty.with_named_fields(&ty.field_set(&merged));
-        Ok(ty.remove_items(merged, &merged_set.difference(&pruned_set).intersection(last_set)))
+        let gone = merged_set.intersection(last_set).difference(&pruned_set);
+        Ok(ty.remove_items(merged, &gone))
     }
 
     /// Brings ownership in line with types that became atomic; ownership in unknown versions is dropped.
@@ -317,7 +363,7 @@ impl<'a> Updater<'a> {
             if let Ok(ty) = self.typed(&ownership.api_version)
                 && let Some(reconciled) = ty.reconcile(&ownership.set)
             {
-                ownership.set = reconciled;
+                ownership.replace(reconciled);
             }
             true
         });
@@ -333,11 +379,23 @@ impl<'a> Updater<'a> {
         if self.versions.object_type(api_version).is_none() {
             return Err(ConvertError::MissingVersion);
         }
-        if object.get("apiVersion").and_then(Value::as_str) == Some(api_version) {
+        if is_of_version(object, api_version) {
             return Ok(Cow::Borrowed(object));
         }
         self.versions.convert(object, api_version).map(Cow::Owned)
     }
+
+    /// As [`convert`](Self::convert), of an object that is not needed any more.
+    fn converted(self, object: Value, api_version: &str) -> Result<Value, ConvertError> {
+        match self.convert(&object, api_version)? {
+            Cow::Borrowed(_) => Ok(object),
+            Cow::Owned(converted) => Ok(converted),
+        }
+    }
+}
+
+pub(crate) fn is_of_version(object: &Value, api_version: &str) -> bool {
+    object.get("apiVersion").and_then(Value::as_str) == Some(api_version)
 }
 
 /// Whether an apply takes fields from managers it conflicts with.

@@ -46,7 +46,7 @@ pub(super) fn cap(managed: &mut Managed) {
             Some(present) => ownership.set.union(&present.set),
             None => ownership.set,
         };
-        managed.fields.insert(bucket.clone(), Ownership { set, api_version: ownership.api_version });
+        managed.fields.insert(bucket.clone(), Ownership::new(set, &version));
         count -= 1;
         match managed.times.get(&updater).cloned() {
             Some(time) => managed.times.insert(bucket, time),

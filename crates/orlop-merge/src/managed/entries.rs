@@ -38,20 +38,18 @@ impl Identity {
 
     /// The identity as the original writes it; lists of managers are sorted by this text.
     pub(crate) fn text(&self) -> String {
-        let mut out = String::from("{");
-        let mut add = |name: &str, value: &str| {
-            if !value.is_empty() {
-                let comma = if out.len() > 1 { "," } else { "" };
-                out.push_str(comma);
-                out.push_str(&format!("\"{name}\":{}", go::json(&Value::from(value))));
-            }
-        };
-        add("manager", &self.manager);
-        add("operation", self.operation.name());
-        add("apiVersion", &self.api_version);
-        add("subresource", &self.subresource);
-        out.push('}');
-        out
+        let members = [
+            ("manager", self.manager.as_str()),
+            ("operation", self.operation.name()),
+            ("apiVersion", &self.api_version),
+            ("subresource", &self.subresource),
+        ];
+        let members: Vec<String> = members
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| format!("\"{name}\":{}", go::json(&Value::from(value))))
+            .collect();
+        format!("{{{}}}", members.join(","))
     }
 }
 
@@ -72,11 +70,7 @@ pub(crate) struct Managed {
 }
 
 impl Managed {
-    /// The managers of an object; an error if any entry is not valid.
-    pub(crate) fn of(object: &Value) -> Result<Self, String> {
-        Self::decode(entries_of(object).map(Vec::as_slice).unwrap_or_default())
-    }
-
+    /// The managers of these entries; an error if any entry is not valid.
     pub(crate) fn decode(entries: &[Value]) -> Result<Self, String> {
         let mut managed = Self::default();
         for (index, entry) in entries.iter().enumerate() {
@@ -101,18 +95,19 @@ impl Managed {
                 }
             }
             let identity = Identity::new(text("manager"), operation, api_version, text("subresource"));
-            let set = FieldSet::from_fields_v1(entry.get("fieldsV1").unwrap_or(&Value::Null))
+            let (set, canonical) = FieldSet::read_fields_v1(entry.get("fieldsV1").unwrap_or(&Value::Null))
                 .map_err(|error| format!("error decoding versioned set: {error}"))?;
             if let Some(time) = entry.get("time").and_then(Value::as_str) {
                 managed.times.insert(identity.clone(), time.to_owned());
             }
-            managed.fields.insert(identity, Ownership { set, api_version: api_version.to_owned() });
+            let origin = canonical.then_some(index);
+            managed.fields.insert(identity, Ownership { origin, ..Ownership::new(set, api_version) });
         }
         Ok(managed)
     }
 
     /// The entries, sorted by operation, time, manager, version and subresource; none if there are no managers.
-    pub(crate) fn encode(&self) -> Option<Value> {
+    pub(crate) fn encode(&self, mut stored: Stored<'_>) -> Option<Vec<Value>> {
         if self.fields.is_empty() {
             return None;
         }
@@ -133,25 +128,52 @@ impl Managed {
                 &right.subresource,
             ))
         });
-        Some(Value::Array(
-            sorted
-                .into_iter()
-                .map(|(identity, ownership, time, _)| entry(identity, ownership, time))
-                .collect(),
-        ))
+        let entries = sorted.into_iter().map(|(identity, ownership, time, _)| {
+            let fields = ownership.origin.and_then(|origin| stored.take_fields(origin));
+            entry(identity, ownership, time, fields.unwrap_or_else(|| ownership.set.to_fields_v1()))
+        });
+        Some(entries.collect())
     }
 
-    /// Writes the entries into an object.
-    pub(crate) fn write(&self, object: &mut Value) {
+    /// Writes the entries into an object; `stored` are those that were decoded.
+    pub(crate) fn write(&self, object: &mut Value, stored: Stored<'_>) {
         remove_entries(object);
-        let Some(entries) = self.encode() else { return };
+        let Some(entries) = self.encode(stored) else { return };
         let Value::Object(object) = object else { return };
         let metadata = object.entry("metadata").or_insert(Value::Null);
         if metadata.is_null() {
             *metadata = Value::Object(Map::new());
         }
         if let Value::Object(metadata) = metadata {
-            metadata.insert("managedFields".into(), entries);
+            metadata.insert("managedFields".into(), Value::Array(entries));
+        }
+    }
+}
+
+/// The entries that were decoded.
+#[derive(Default)]
+pub(crate) enum Stored<'a> {
+    #[default]
+    None,
+    Borrowed(&'a [Value]),
+    Owned(Vec<Value>),
+}
+
+impl Stored<'_> {
+    pub(crate) fn entries(&self) -> &[Value] {
+        match self {
+            Self::None => &[],
+            Self::Borrowed(entries) => entries,
+            Self::Owned(entries) => entries,
+        }
+    }
+
+    /// The `fieldsV1` of an entry, which is asked for once.
+    fn take_fields(&mut self, index: usize) -> Option<Value> {
+        match self {
+            Self::None => None,
+            Self::Borrowed(entries) => entries.get(index)?.get("fieldsV1").cloned(),
+            Self::Owned(entries) => entries.get_mut(index)?.get_mut("fieldsV1").map(Value::take),
         }
     }
 }
@@ -164,6 +186,23 @@ pub(crate) fn entries_of(object: &Value) -> Option<&Vec<Value>> {
 /// Removes `metadata.managedFields`.
 pub(crate) fn remove_entries(object: &mut Value) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+}
+
+/// A copy of the object without `metadata.managedFields`.
+pub(crate) fn without_entries(object: &Value) -> Value {
+    let Value::Object(object) = object else { return object.clone() };
+    let mut copy = Map::new();
+    for (key, value) in object {
+        let value = match value {
+            Value::Object(metadata) if key == "metadata" => {
+                let kept = metadata.iter().filter(|(key, _)| *key != "managedFields");
+                Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
+            }
+            value => value.clone(),
+        };
+        copy.insert(key.clone(), value);
+    }
+    Value::Object(copy)
 }
 
 /// Seconds since 1970 of an RFC 3339 time.
@@ -192,7 +231,7 @@ pub(crate) fn unix_seconds(time: &str) -> Option<i64> {
     Some(days * 86_400 + hour * 3600 + minute * 60 + second - offset)
 }
 
-fn entry(identity: &Identity, ownership: &Ownership, time: Option<&str>) -> Value {
+fn entry(identity: &Identity, ownership: &Ownership, time: Option<&str>, fields: Value) -> Value {
     let mut entry = Map::new();
     let mut text = |key: &str, value: &str| {
         if !value.is_empty() {
@@ -205,7 +244,7 @@ fn entry(identity: &Identity, ownership: &Ownership, time: Option<&str>) -> Valu
     text("operation", identity.operation.name());
     text("subresource", &identity.subresource);
     text("time", time.unwrap_or_default());
-    entry.insert("fieldsV1".into(), ownership.set.to_fields_v1());
+    entry.insert("fieldsV1".into(), fields);
     Value::Object(entry)
 }
 
@@ -229,7 +268,10 @@ mod tests {
         ];
         let mut shuffled = sorted.clone();
         shuffled.reverse();
-        assert_eq!(Managed::decode(&shuffled).unwrap().encode(), Some(Value::Array(sorted)));
+        let managed = Managed::decode(&shuffled).unwrap();
+        assert_eq!(managed.encode(Stored::None), Some(sorted.clone()));
+        assert_eq!(managed.encode(Stored::Borrowed(&shuffled)), Some(sorted.clone()));
+        assert_eq!(managed.encode(Stored::Owned(shuffled)), Some(sorted));
     }
 
     #[test]

@@ -10,18 +10,21 @@ mod last_applied;
 mod scale;
 mod times;
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 use serde_json::Value;
 
 pub use conflict::{Cause, Conflicts};
-pub use scale::ScaleFields;
+pub use scale::{Replicas, ScaleFields};
 pub use times::keep_times;
 
 use crate::fieldset::FieldSet;
 use crate::filter::Filter;
 use crate::typed::{Duplicates, Typed};
-use crate::updater::{ConvertError, Force, Ownership, Refusal, Updater, Versions};
+use crate::updater::{ConvertError, Force, Ownership, Refusal, Updater, Versions, is_of_version};
 use crate::value;
-use entries::{Identity, Managed, Operation};
+use entries::{Identity, Managed, Operation, Stored};
 
 /// Who writes, what, where and when.
 #[derive(Clone, Copy, Debug)]
@@ -64,20 +67,18 @@ pub fn update(versions: &dyn Versions, live: Option<&Value>, new: Value, request
         entries::remove_entries(&mut new);
         return new;
     }
-    let managed = managed_of_write(live, &new, request);
-    entries::remove_entries(&mut new);
+    let (mut managed, stored) = managed_of_write(live, entries::remove_entries(&mut new), request);
     let has_uid =
         live.and_then(|live| live.get("metadata")?.get("uid")?.as_str()).is_some_and(|uid| !uid.is_empty());
     if managed.fields.is_empty() && has_uid {
         // Nobody tracks this object.
         return new;
     }
-    let mut managed = managed;
-    let live = Live::of(versions, live, request);
+    let live = live.map_or_else(|| Cow::Owned(empty(versions, request)), Cow::Borrowed);
     let identity = request.identity(request.manager, Operation::Update);
-    if track_update(versions, live.value(), &new, &mut managed, identity, request).is_ok() {
+    if track_update(versions, &live, &new, &mut managed, identity, request).is_ok() {
         cap::cap(&mut managed);
-        managed.write(&mut new);
+        managed.write(&mut new, stored);
     }
     new
 }
@@ -93,29 +94,23 @@ pub fn apply(
     if value::too_deep(patch) || live.is_some_and(value::too_deep) {
         return Err(ApplyError::BadRequest("exceeded max depth".into()));
     }
-    let managed = match live {
-        Some(live) => Managed::of(live)
-            .map_err(|why| ApplyError::Internal(format!("failed to decode managed fields: {why}")))?,
-        None => Managed::default(),
-    };
+    let stored = Stored::Borrowed(live.and_then(entries::entries_of).map(Vec::as_slice).unwrap_or_default());
+    let mut managed = Managed::decode(stored.entries())
+        .map_err(|why| ApplyError::Internal(format!("failed to decode managed fields: {why}")))?;
     if gvk(patch) != gvk_text(request.api_version, request.kind) {
         return Err(ApplyError::BadRequest(format!("invalid object type: {}", gvk(patch))));
     }
-    let live = Live::of(versions, live, request);
-    let (mut object, managed) = match apply_once(versions, live.value(), patch, &managed, force, request) {
-        Err(Refused::Conflicts(conflicts)) if request.manager == last_applied::KUBECTL => {
-            let conflicts = last_applied::remaining(versions, live.value(), conflicts, request);
-            if !conflicts.is_empty() {
-                return Err(ApplyError::Conflict(Conflicts::new(&conflicts)));
-            }
-            apply_once(versions, live.value(), patch, &managed, Force::Yes, request)?
-        }
-        result => result?,
+    // Ownership is at hand in another form, and costs as much to walk as the rest of the object.
+    let live = live.map_or_else(|| empty(versions, request), entries::without_entries);
+    let object = if request.manager == last_applied::KUBECTL {
+        let mut object = apply_kubectl(versions, &live, patch, &mut managed, force, request)?;
+        last_applied::refresh(object.get_or_insert_with(|| live.clone()), patch);
+        object
+    } else {
+        apply_once(versions, &live, patch, &mut managed, force, request)?
     };
-    if request.manager == last_applied::KUBECTL {
-        last_applied::refresh(&mut object, patch);
-    }
-    managed.write(&mut object);
+    let mut object = object.unwrap_or(live);
+    managed.write(&mut object, stored);
     Ok(object)
 }
 
@@ -127,25 +122,6 @@ impl Request<'_> {
 
     fn updater<'a>(&'a self, versions: &'a dyn Versions) -> Updater<'a> {
         Updater { versions, api_version: self.api_version, reset: self.reset }
-    }
-}
-
-/// The live object, or the one a creation starts from.
-enum Live<'a> {
-    Stored(&'a Value),
-    Empty(Value),
-}
-
-impl<'a> Live<'a> {
-    fn of(versions: &dyn Versions, live: Option<&'a Value>, request: &Request<'_>) -> Self {
-        live.map_or_else(|| Self::Empty(empty(versions, request)), Self::Stored)
-    }
-
-    fn value(&self) -> &Value {
-        match self {
-            Self::Stored(live) => live,
-            Self::Empty(empty) => empty,
-        }
     }
 }
 
@@ -173,9 +149,13 @@ fn empty(versions: &dyn Versions, request: &Request<'_>) -> Value {
 }
 
 /// Whose ownership a write starts from: what the request itself says if it may and does, else the live object's.
-fn managed_of_write(live: Option<&Value>, new: &Value, request: &Request<'_>) -> Managed {
-    if request.subresource.is_empty()
-        && let Some(entries) = entries::entries_of(new)
+fn managed_of_write<'v>(
+    live: Option<&'v Value>,
+    requested: Option<Value>,
+    request: &Request<'_>,
+) -> (Managed, Stored<'v>) {
+    if let Some(Value::Array(entries)) = requested
+        && request.subresource.is_empty()
     {
         let reset = match entries.as_slice() {
             [] => true,
@@ -183,15 +163,16 @@ fn managed_of_write(live: Option<&Value>, new: &Value, request: &Request<'_>) ->
             _ => false,
         };
         if reset {
-            return Managed::default();
+            return (Managed::default(), Stored::None);
         }
-        if let Ok(managed) = Managed::decode(entries)
+        if let Ok(managed) = Managed::decode(&entries)
             && !managed.fields.is_empty()
         {
-            return managed;
+            return (managed, Stored::Owned(entries));
         }
     }
-    live.and_then(|live| Managed::of(live).ok()).unwrap_or_default()
+    let stored = Stored::Borrowed(live.and_then(entries::entries_of).map(Vec::as_slice).unwrap_or_default());
+    (Managed::decode(stored.entries()).unwrap_or_default(), stored)
 }
 
 /// Records what changed from `live` to `new` as owned by `identity`.
@@ -226,26 +207,49 @@ fn track_update(
         Some(previous) => set.union(&previous.set),
         None => set,
     };
-    managed.fields.insert(identity, Ownership { set, api_version: request.api_version.to_owned() });
+    managed.fields.insert(identity, Ownership::new(set, request.api_version));
     Ok(())
 }
 
+/// Applies as kubectl, which takes over what it applied client-side before.
+fn apply_kubectl(
+    versions: &dyn Versions,
+    live: &Value,
+    patch: &Value,
+    managed: &mut Managed,
+    force: Force,
+    request: &Request<'_>,
+) -> Result<Option<Value>, ApplyError> {
+    let before = managed.clone();
+    match apply_once(versions, live, patch, managed, force, request) {
+        Err(Refused::Conflicts(conflicts)) => {
+            let conflicts = last_applied::remaining(versions, live, conflicts, request);
+            if !conflicts.is_empty() {
+                return Err(ApplyError::Conflict(Conflicts::new(&conflicts)));
+            }
+            *managed = before;
+            Ok(apply_once(versions, live, patch, managed, Force::Yes, request)?)
+        }
+        result => Ok(result?),
+    }
+}
+
+/// The object after an apply; none if it does not change.
 fn apply_once(
     versions: &dyn Versions,
     live: &Value,
     patch: &Value,
-    managed: &Managed,
+    managed: &mut Managed,
     force: Force,
     request: &Request<'_>,
-) -> Result<(Value, Managed), Refused> {
+) -> Result<Option<Value>, Refused> {
     let internal = |message: String| Refused::Other(ApplyError::Internal(message));
-    let mut managed = managed.clone();
     if managed.fields.is_empty() {
         // The first apply to an object nobody tracked: what is there now belongs to who was before.
         let before = request.identity(BEFORE_FIRST_APPLY, Operation::Update);
-        track_update(versions, &empty(versions, request), live, &mut managed, before, request)
+        track_update(versions, &empty(versions, request), live, managed, before, request)
             .map_err(|why| internal(format!("failed to create manager for existing fields: {why}")))?;
-        cap::cap(&mut managed);
+        cap::cap(managed);
     }
     if patch.get("metadata").and_then(|metadata| metadata.get("managedFields")).is_some_and(Value::is_array) {
         return Err(Refused::Other(ApplyError::BadRequest("metadata.managedFields must be nil".into())));
@@ -264,7 +268,7 @@ fn apply_once(
     })?;
 
     let identity = request.identity(request.manager, Operation::Apply);
-    let new = request
+    let applied = request
         .updater(versions)
         .apply(&live_versioned, patch, &mut managed.fields, &identity, force)
         .map_err(|refusal| match refusal {
@@ -275,31 +279,30 @@ fn apply_once(
         ownership.set = ownership.set.difference(stripped());
         if ownership.set.is_empty() {
             managed.fields.remove(&identity);
+        } else if let Some(last) = applied.last.filter(|last| last.set == ownership.set) {
+            ownership.origin = last.origin;
         }
     }
-    Ok(match new {
-        Some(new) => {
-            managed.times.insert(identity, request.now.to_owned());
-            (new, managed)
-        }
-        None => (live.clone(), managed),
-    })
+    if applied.object.is_some() {
+        managed.times.insert(identity, request.now.to_owned());
+    }
+    Ok(applied.object)
 }
 
 fn to_version<'v>(
     versions: &dyn Versions,
     object: &'v Value,
     request: &Request<'_>,
-) -> Result<std::borrow::Cow<'v, Value>, ConvertError> {
-    if object.get("apiVersion").and_then(Value::as_str) == Some(request.api_version) {
-        return Ok(std::borrow::Cow::Borrowed(object));
+) -> Result<Cow<'v, Value>, ConvertError> {
+    if is_of_version(object, request.api_version) {
+        return Ok(Cow::Borrowed(object));
     }
-    versions.convert(object, request.api_version).map(std::borrow::Cow::Owned)
+    versions.convert(object, request.api_version).map(Cow::Owned)
 }
 
 /// Fields that identify an object and belong to nobody.
 fn stripped() -> &'static FieldSet {
-    static STRIPPED: std::sync::OnceLock<FieldSet> = std::sync::OnceLock::new();
+    static STRIPPED: OnceLock<FieldSet> = OnceLock::new();
     STRIPPED.get_or_init(|| {
         FieldSet::of_fields(&[
             &["apiVersion"],

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::entries::Managed;
+use super::entries::{Managed, Stored};
 use crate::fieldset::FieldSet;
 use crate::path::Path;
 use crate::updater::Ownership;
@@ -16,8 +16,17 @@ pub struct ScaleFields<'a> {
     pub parent: &'a [Value],
     /// The version in which the resource is written.
     pub api_version: &'a str,
-    /// Where the replica count is, for each version of the resource; none for versions without scale.
-    pub replicas: &'a [(&'a str, Option<Path>)],
+    /// Where the replica count is, for each version of the resource.
+    pub replicas: &'a [(&'a str, Replicas)],
+}
+
+/// Where a version has its replica count.
+#[derive(Clone, Debug)]
+pub enum Replicas {
+    /// At this path.
+    At(Path),
+    /// Nowhere: the version has no scale subresource.
+    Absent,
 }
 
 impl ScaleFields<'_> {
@@ -26,10 +35,10 @@ impl ScaleFields<'_> {
         let parent = Managed::decode(self.parent)?;
         let mut scale = Managed::default();
         for (identity, ownership) in &parent.fields {
-            let Some(Some(path)) = self.path(&ownership.api_version) else { continue };
+            let Some(Replicas::At(path)) = self.replicas(&ownership.api_version) else { continue };
             if ownership.set.contains(&path.0) {
                 let set = replicas_in_scale();
-                scale.fields.insert(identity.clone(), Ownership { set, api_version: SCALE_VERSION.into() });
+                scale.fields.insert(identity.clone(), Ownership::new(set, SCALE_VERSION));
                 if let Some(time) = parent.times.get(identity) {
                     scale.times.insert(identity.clone(), time.clone());
                 }
@@ -45,31 +54,32 @@ impl ScaleFields<'_> {
         // Times of the scale object are not carried over: managers that are new to the resource have none.
         let mut out = Managed { times: parent.times, ..Managed::default() };
         for (identity, mut ownership) in parent.fields {
-            let Some(path) = self.path(&ownership.api_version) else { continue };
-            if let Some(path) = path
+            let Some(replicas) = self.replicas(&ownership.api_version) else { continue };
+            if let Replicas::At(path) = replicas
                 && ownership.set.contains(&path.0)
                 && scale.fields.remove(&identity).is_none()
             {
                 // Another manager has it now.
-                ownership.set = ownership.set.difference(&[path.clone()].into_iter().collect());
-                if ownership.set.is_empty() {
+                let set = ownership.set.difference(&[path.clone()].into_iter().collect());
+                if set.is_empty() {
                     continue;
                 }
+                ownership = Ownership::new(set, &ownership.api_version);
             }
             out.fields.insert(identity, ownership);
         }
-        let Some(Some(path)) = self.path(self.api_version) else { return Ok(entries(&out)) };
+        let Some(Replicas::At(path)) = self.replicas(self.api_version) else { return Ok(entries(&out)) };
         for (identity, ownership) in scale.fields {
             if ownership.set.contains(&replicas_path().0) {
                 let set = [path.clone()].into_iter().collect();
-                out.fields.insert(identity, Ownership { set, api_version: self.api_version.to_owned() });
+                out.fields.insert(identity, Ownership::new(set, self.api_version));
             }
         }
         Ok(entries(&out))
     }
 
-    fn path(&self, api_version: &str) -> Option<Option<&Path>> {
-        self.replicas.iter().find(|(version, _)| *version == api_version).map(|(_, path)| path.as_ref())
+    fn replicas(&self, api_version: &str) -> Option<&Replicas> {
+        self.replicas.iter().find(|(version, _)| *version == api_version).map(|(_, replicas)| replicas)
     }
 }
 
@@ -82,10 +92,7 @@ fn replicas_in_scale() -> FieldSet {
 }
 
 fn entries(managed: &Managed) -> Vec<Value> {
-    match managed.encode() {
-        Some(Value::Array(entries)) => entries,
-        _ => Vec::new(),
-    }
+    managed.encode(Stored::default()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -111,7 +118,7 @@ mod tests {
             (json!({"f:spec": {"f:replicas": {}}}), json!({"f:spec": {"f:replicas": {}, "f:x": {}}}));
         let t = Some("2026-01-01T00:00:00Z");
         let parent = [entry("a", "apps/v1", None, t, both), entry("b", "apps/v1", None, t, replicas.clone())];
-        let paths = [("apps/v1", Some(Path::fields(&["spec", "replicas"])))];
+        let paths = [("apps/v1", Replicas::At(Path::fields(&["spec", "replicas"])))];
         let fields = ScaleFields { parent: &parent, api_version: "apps/v1", replicas: &paths };
         let scale = [
             entry("a", "autoscaling/v1", None, t, replicas.clone()),

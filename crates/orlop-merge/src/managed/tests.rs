@@ -32,7 +32,7 @@ fn config_maps() -> OneVersion {
     OneVersion::built_in(VERSION, Schema::new(definitions).object_type("ConfigMap").unwrap())
 }
 
-fn object(data: Value) -> Value {
+fn object(data: &Value) -> Value {
     json!({"apiVersion": VERSION, "kind": "ConfigMap", "metadata": {"name": "x"}, "data": data})
 }
 
@@ -74,7 +74,7 @@ impl Server {
         self.store(object)
     }
 
-    fn apply(&mut self, manager: &str, data: Value, force: Force) -> Result<Vec<String>, String> {
+    fn apply(&mut self, manager: &str, data: &Value, force: Force) -> Result<Vec<String>, String> {
         self.clock += 1;
         let now = format!("2026-01-01T00:00:{:02}Z", self.clock);
         let request = request(manager, &now);
@@ -91,15 +91,15 @@ fn request<'a>(manager: &'a str, now: &'a str) -> Request<'a> {
 #[test]
 fn a_create_owns_its_maps() {
     let mut server = Server::new();
-    let got = server.update("curl", object(json!({"a": "1"})));
+    let got = server.update("curl", object(&json!({"a": "1"})));
     assert_eq!(got, [r#"curl Update 2026-01-01T00:00:01Z {"f:data":{".":{},"f:a":{}}}"#]);
 }
 
 #[test]
 fn updates_steal_and_times_move_only_with_changes() {
     let mut server = Server::new();
-    server.apply("m1", json!({"a": "1", "b": "1"}), Force::No).unwrap();
-    let got = server.update("m2", object(json!({"a": "2", "b": "1"})));
+    server.apply("m1", &json!({"a": "1", "b": "1"}), Force::No).unwrap();
+    let got = server.update("m2", object(&json!({"a": "2", "b": "1"})));
     assert_eq!(
         got,
         [
@@ -114,19 +114,19 @@ fn updates_steal_and_times_move_only_with_changes() {
 #[test]
 fn applies_conflict_unless_forced() {
     let mut server = Server::new();
-    server.apply("m1", json!({"a": "1"}), Force::No).unwrap();
-    let refused = server.apply("m2", json!({"a": "2"}), Force::No);
+    server.apply("m1", &json!({"a": "1"}), Force::No).unwrap();
+    let refused = server.apply("m2", &json!({"a": "2"}), Force::No);
     assert_eq!(refused.unwrap_err(), "Apply failed with 1 conflict: conflict with \"m1\": .data.a");
-    let got = server.apply("m2", json!({"a": "2"}), Force::Yes).unwrap();
+    let got = server.apply("m2", &json!({"a": "2"}), Force::Yes).unwrap();
     assert_eq!(got, [r#"m2 Apply 2026-01-01T00:00:03Z {"f:data":{"f:a":{}}}"#]);
     // The object does not change, so the new entry has no time.
-    let got = server.apply("m1", json!({}), Force::No).unwrap();
+    let got = server.apply("m1", &json!({}), Force::No).unwrap();
     assert_eq!(
         got,
         [r#"m1 Apply - {"f:data":{}}"#, r#"m2 Apply 2026-01-01T00:00:03Z {"f:data":{"f:a":{}}}"#,]
     );
-    server.update("curl", object(json!({"a": "3", "b": "3"})));
-    let refused = server.apply("m1", json!({"a": "4", "b": "4"}), Force::No);
+    server.update("curl", object(&json!({"a": "3", "b": "3"})));
+    let refused = server.apply("m1", &json!({"a": "4", "b": "4"}), Force::No);
     assert_eq!(
         refused.unwrap_err(),
         "Apply failed with 2 conflicts: conflicts with \"curl\" using v1:\n- .data.a\n- .data.b"
@@ -136,22 +136,22 @@ fn applies_conflict_unless_forced() {
 #[test]
 fn shared_fields_stay_until_the_last_owner_drops_them() {
     let mut server = Server::new();
-    server.apply("m1", json!({"a": "1", "b": "1"}), Force::No).unwrap();
-    server.apply("m2", json!({"a": "1"}), Force::No).unwrap();
-    server.apply("m1", json!({"b": "1"}), Force::No).unwrap();
+    server.apply("m1", &json!({"a": "1", "b": "1"}), Force::No).unwrap();
+    server.apply("m2", &json!({"a": "1"}), Force::No).unwrap();
+    server.apply("m1", &json!({"b": "1"}), Force::No).unwrap();
     assert_eq!(server.live.as_ref().unwrap()["data"], json!({"a": "1", "b": "1"}));
-    server.apply("m2", json!({}), Force::No).unwrap();
+    server.apply("m2", &json!({}), Force::No).unwrap();
     assert_eq!(server.live.as_ref().unwrap()["data"], json!({"b": "1"}));
 }
 
 #[test]
 fn the_first_apply_credits_who_was_before() {
     let mut server = Server::new();
-    server.update("curl", object(json!({"a": "1"})));
+    server.update("curl", object(&json!({"a": "1"})));
     let mut untracked = server.live.clone().unwrap();
     untracked["metadata"]["managedFields"] = json!([]);
     assert_eq!(server.update("curl", untracked), [""; 0]);
-    let got = server.apply("m1", json!({"a": "1", "b": "2"}), Force::No).unwrap();
+    let got = server.apply("m1", &json!({"a": "1", "b": "2"}), Force::No).unwrap();
     assert_eq!(
         got,
         [
@@ -168,7 +168,7 @@ fn many_updaters_become_ancient() {
     let mut got = Vec::new();
     for index in 1..=12 {
         data.insert(format!("k{index:02}"), "1".into());
-        got = server.update(&format!("m{index:02}"), object(Value::Object(data.clone())));
+        got = server.update(&format!("m{index:02}"), object(&Value::Object(data.clone())));
     }
     assert_eq!(got.len(), 10);
     assert_eq!(
@@ -180,7 +180,7 @@ fn many_updaters_become_ancient() {
 #[test]
 fn requests_may_bring_their_own_managed_fields() {
     let mut server = Server::new();
-    server.update("curl", object(json!({"a": "1"})));
+    server.update("curl", object(&json!({"a": "1"})));
     let live = server.live.clone().unwrap();
     let with = |entries: Value| {
         let mut object = live.clone();
@@ -207,16 +207,16 @@ fn requests_may_bring_their_own_managed_fields() {
 #[test]
 fn kubectl_takes_over_what_it_applied_client_side() {
     let mut server = Server::new();
-    let mut new = object(json!({"a": "1", "b": "1"}));
+    let mut new = object(&json!({"a": "1", "b": "1"}));
     new["metadata"]["annotations"] =
-        json!({"kubectl.kubernetes.io/last-applied-configuration": object(json!({"a": "1"})).to_string()});
+        json!({"kubectl.kubernetes.io/last-applied-configuration": object(&json!({"a": "1"})).to_string()});
     server.update("kubectl-client-side-apply", new);
-    let refused = server.apply("kubectl", json!({"a": "2", "b": "2"}), Force::No);
+    let refused = server.apply("kubectl", &json!({"a": "2", "b": "2"}), Force::No);
     assert_eq!(
         refused.unwrap_err(),
         "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: .data.b"
     );
-    server.apply("kubectl", json!({"a": "<2>"}), Force::No).unwrap();
+    server.apply("kubectl", &json!({"a": "<2>"}), Force::No).unwrap();
     let annotations = &server.live.as_ref().unwrap()["metadata"]["annotations"];
     assert_eq!(
         annotations["kubectl.kubernetes.io/last-applied-configuration"],
@@ -311,7 +311,7 @@ fn reset_fields_are_nobodys() {
     let kind = config_maps();
     let reset = Filter::exclude(&[&["data"]]);
     let request = Request { reset: &reset, ..request("m1", "2026-01-01T00:00:00Z") };
-    let mut patch = object(json!({"a": "1"}));
+    let mut patch = object(&json!({"a": "1"}));
     patch["metadata"]["labels"] = json!({"l": "1"});
     let live = apply(&kind, None, &patch, Force::No, &request).unwrap();
     assert_eq!(owners(&live), [r#"m1 Apply 2026-01-01T00:00:00Z {"f:metadata":{"f:labels":{"f:l":{}}}}"#]);

@@ -5,6 +5,7 @@
 
 mod convert;
 mod custom_resource;
+mod empty;
 
 pub use custom_resource::UnknownFields;
 
@@ -228,38 +229,6 @@ impl ObjectType {
     pub(crate) fn root(&self) -> &TypeRef {
         &self.root
     }
-
-    /// The object a server starts from when it creates one of this type: what Go encodes of the zero struct.
-    ///
-    /// Structs that are not behind a pointer are there and empty (their fields have the default `{}`), required
-    /// fields without a default are null, required scalars zero. Without these, a first write would own the
-    /// structs themselves.
-    pub fn empty(&self) -> JsonMap<String, Value> {
-        match self.empty_value(&self.root, EMPTY_DEPTH_MAX) {
-            Value::Object(map) => map,
-            _ => JsonMap::new(),
-        }
-    }
-
-    fn empty_value(&self, ty: &TypeRef, depth: usize) -> Value {
-        let fields = self.schema.resolve(ty).and_then(|atom| atom.map).map(|map| &map.map.fields);
-        let Some(fields) = fields.filter(|_| depth > 0) else { return Value::Object(JsonMap::new()) };
-        let empty = fields.iter().filter_map(|(name, field)| {
-            let value = match &field.default {
-                Some(Value::Object(default)) if default.is_empty() => {
-                    let atom = self.schema.resolve(&field.ty)?;
-                    // Times and quantities are structs that do not encode as maps.
-                    atom.map.filter(|_| atom.scalar.is_none())?;
-                    self.empty_value(&field.ty, depth - 1)
-                }
-                Some(default) if field.required => default.clone(),
-                None if field.required => Value::Null,
-                _ => return None,
-            };
-            Some((name.to_string(), value))
-        });
-        Value::Object(empty.collect())
-    }
 }
 
 impl std::fmt::Debug for ObjectType {
@@ -338,9 +307,6 @@ impl Map {
 
 pub(crate) const UNTYPED_NAME: &str = "__untyped_atomic_";
 pub(crate) const DEDUCED_NAME: &str = "__untyped_deduced_";
-
-/// No built-in type nests embedded structs deeper than this.
-const EMPTY_DEPTH_MAX: usize = 16;
 
 fn untyped() -> &'static Type {
     static UNTYPED: OnceLock<Type> = OnceLock::new();

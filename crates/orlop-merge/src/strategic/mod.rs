@@ -37,7 +37,7 @@ pub fn apply(ty: &ObjectType, object: Value, patch: Value) -> Result<Value, Stra
         Value::Object(patch) => patch,
         Value::Null => return Ok(object),
         other => {
-            let kind = json_kind(&other);
+            let kind = go::json_kind(&other);
             return Err(StrategicError::BadRequest(format!(
                 "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             )));
@@ -244,17 +244,6 @@ fn no_merge_key(map: &Map<String, Value>, key: &str) -> StrategicError {
         "map: {} does not contain declared merge key: {key}",
         go::plain(&Value::Object(map.clone()), Numbers::Integers)
     ))
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

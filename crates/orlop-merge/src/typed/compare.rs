@@ -49,6 +49,9 @@ impl Comparison {
 }
 
 pub(super) fn compare(schema: &Schema, root: &TypeRef, old: &Value, new: &Value) -> Comparison {
+    if old == new {
+        return Comparison::default();
+    }
     Walk { schema }.value(root, Some(old), Some(new)).below
 }
 
@@ -111,7 +114,9 @@ impl<'s> Walk<'s> {
                 if !list.associative || (old_list.is_empty() && new_list.is_empty()) {
                     return leaf(old, new, found);
                 }
-                self.items(list, old_list, new_list, &mut found.below);
+                if old_list != new_list {
+                    self.items(list, old_list, new_list, &mut found.below);
+                }
                 false
             }
             Kind::Invalid => false,

@@ -26,7 +26,7 @@ pub(super) fn merge(
         }
         Kind::List(list) if list.associative => {
             let (live_items, config_items) = (live.as_array(), config.as_array());
-            if live_items.is_none_or(Vec::is_empty) {
+            if live_items.is_none_or(Vec::is_empty) || live == config {
                 return Some(config.clone());
             }
             Some(Value::Array(merge_items(
