@@ -4,10 +4,12 @@
 //! defaulted; rules read them through [`view::At`], which knows where a value stands, and write to a
 //! [`view::Report`]. Rules about expressions of the common expression language live elsewhere.
 
+mod apps;
 mod config;
 mod golang;
 mod meta;
 mod pod;
+mod service;
 mod storage;
 mod view;
 
@@ -59,7 +61,7 @@ impl Rules {
 }
 
 /// The tables of all families.
-const TABLES: &[&[Rules]] = &[config::RULES, pod::RULES, storage::RULES];
+const TABLES: &[&[Rules]] = &[config::RULES, pod::RULES, storage::RULES, service::RULES, apps::RULES];
 
 fn rules(kind: &Kind<'_>) -> Option<&'static Rules> {
     TABLES.iter().copied().flatten().find(|r| r.group == kind.group && r.kind == kind.kind)
@@ -99,4 +101,9 @@ pub fn update(kind: &Kind<'_>, subresource: &str, new: &Value, old: &Value) -> V
         None => meta::update(&mut report, &new, &old),
     }
     report.0
+}
+
+/// What the server warns about when an object is created or, with the old object, changed.
+pub fn warnings(_kind: &Kind<'_>, _new: &Value, _old: Option<&Value>) -> Vec<String> {
+    Vec::new()
 }
