@@ -179,6 +179,16 @@ fn prepare(object: &mut Value, namespace: Option<&str>, kind: &str) {
     {
         map.remove("status");
     }
+    if kind == "Service" {
+        let spec = &mut object["spec"];
+        if spec["clusterIPs"].is_null() && spec["clusterIP"].as_str().is_some_and(|ip| !ip.is_empty()) {
+            spec["clusterIPs"] = json!([spec["clusterIP"]]);
+        }
+        let local = spec["externalTrafficPolicy"] == "Local" && spec["type"] == "LoadBalancer";
+        if local && spec["healthCheckNodePort"].as_u64().unwrap_or(0) == 0 {
+            spec["healthCheckNodePort"] = json!(30000);
+        }
+    }
     if kind == "Secret" {
         for (key, value) in object["stringData"].as_object().cloned().unwrap_or_default() {
             let bytes = value.as_str().unwrap_or("").as_bytes();
