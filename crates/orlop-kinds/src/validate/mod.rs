@@ -4,10 +4,13 @@
 //! defaulted; rules read them through [`view::At`], which knows where a value stands, and write to a
 //! [`view::Report`]. Rules about expressions of the common expression language live elsewhere.
 
+mod access;
+mod admission;
 mod apps;
 mod batch;
 mod cluster;
 mod config;
+mod flow;
 mod golang;
 mod meta;
 mod networking;
@@ -63,6 +66,11 @@ impl Rules {
     ) -> Self {
         Self { group, kind, scope, create, update, parts }
     }
+
+    /// The rules of a kind that is only ever created, to ask a question; its metadata does not matter.
+    const fn review(group: &'static str, kind: &'static str, scope: Scope, create: Create) -> Self {
+        Self { group, kind, scope, create, update: meta::update, parts: &[("create", meta::update)] }
+    }
 }
 
 /// The tables of all families.
@@ -77,6 +85,9 @@ const TABLES: &[&[Rules]] = &[
     networking::RULES,
     scaling::RULES,
     rbac::RULES,
+    admission::RULES,
+    flow::RULES,
+    access::RULES,
 ];
 
 fn rules(kind: &Kind<'_>) -> Option<&'static Rules> {
@@ -89,7 +100,8 @@ pub fn create(kind: &Kind<'_>, object: &Value) -> Vec<FieldError> {
     let at = At::root(object);
     let Some(rules) = rules(kind) else { return report.0 };
     (rules.create)(&mut report, &at);
-    if report.0.is_empty() {
+    let is_question = rules.parts.iter().any(|(part, _)| *part == "create");
+    if report.0.is_empty() && !is_question {
         report.extend(object_meta_create(
             at.get("metadata").value,
             rules.scope,

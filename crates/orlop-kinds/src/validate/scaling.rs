@@ -378,16 +378,4 @@ fn lease_spec(r: &mut Report, spec: &At<'_>) {
     let (duration, transitions) = (spec.get("leaseDurationSeconds"), spec.get("leaseTransitions"));
     r.when(duration.is_set() && duration.int() <= 0, || duration.invalid("must be greater than 0"));
     r.when(transitions.int() < 0, || transitions.invalid(NEGATIVE));
-    let (strategy, holder) = (spec.get("strategy"), spec.get("preferredHolder"));
-    if strategy.is_set() {
-        let at = strategy.named(strategy.path.child("strategy"));
-        if at.str().contains('/') {
-            r.qualified(&at);
-        } else {
-            r.one_of(&at, &["OldestEmulationVersion"]);
-        }
-    }
-    r.when(!holder.is_empty() && strategy.is_empty(), || {
-        holder.forbidden("may only be specified if `strategy` is defined")
-    });
 }

@@ -34,6 +34,9 @@ const FOREIGN: [&str; 7] = [
     "exceeded quota",
 ];
 
+/// The uid that objects of the test have.
+const UID: &str = "11111111-2222-3333-4444-555555555556";
+
 struct Create {
     id: String,
     kind: (String, String, String),
@@ -93,7 +96,7 @@ fn creates(directory: &Path) -> Vec<Create> {
 
 /// Writes out `${U}` and `${rep:text:count}`.
 fn expand(text: &str) -> String {
-    let mut text = text.replace("${U}", "u0").replace("${NS}", "ns-u0");
+    let mut text = text.replace("<uid:1>", UID).replace("${U}", "u0").replace("${NS}", "ns-u0");
     while let Some(start) = text.find("${rep:") {
         let Some(end) = text[start..].find('}').map(|e| start + e) else { break };
         let Some((unit, count)) = text[start + 6..end].rsplit_once(':') else { break };
@@ -105,7 +108,8 @@ fn expand(text: &str) -> String {
 
 fn create(id: &str, step: &Value) -> Option<Create> {
     let status = step["exp"]["status"].as_u64()?;
-    let dry_or_plain = step["q"].as_object().is_none_or(|q| q.keys().all(|key| key == "dryRun"));
+    let dry_or_plain =
+        step["q"].as_object().is_none_or(|q| q.iter().all(|(key, value)| key == "dryRun" && value == "All"));
     if step["m"] != "POST" || !dry_or_plain || step["score"] == false {
         return None;
     }
@@ -172,7 +176,7 @@ fn prepare(object: &mut Value, namespace: Option<&str>, kind: &str) {
     {
         meta["name"] = json!(format!("{prefix}abcde"));
     }
-    meta["uid"] = json!("<uid:1>");
+    meta["uid"] = json!(UID);
     let name = meta["name"].clone();
     if kind != "Node"
         && let Some(map) = object.as_object_mut()
@@ -198,11 +202,11 @@ fn prepare(object: &mut Value, namespace: Option<&str>, kind: &str) {
     if kind == "Job" && object["spec"]["manualSelector"] != true {
         let labels = &mut object["spec"]["template"]["metadata"]["labels"];
         for key in ["controller-uid", "batch.kubernetes.io/controller-uid"] {
-            labels[key] = json!("<uid:1>");
+            labels[key] = json!(UID);
         }
         for key in ["job-name", "batch.kubernetes.io/job-name"] {
             labels[key] = name.clone();
         }
-        object["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!("<uid:1>");
+        object["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!(UID);
     }
 }
