@@ -4,10 +4,20 @@
 //! defaulted; rules read them through [`view::At`], which knows where a value stands, and write to a
 //! [`view::Report`]. Rules about expressions of the common expression language live elsewhere.
 
+mod access;
+mod admission;
+mod apps;
+mod batch;
+mod cluster;
 mod config;
+mod flow;
 mod golang;
 mod meta;
+mod networking;
 mod pod;
+mod rbac;
+mod scaling;
+mod service;
 mod storage;
 mod view;
 
@@ -56,10 +66,29 @@ impl Rules {
     ) -> Self {
         Self { group, kind, scope, create, update, parts }
     }
+
+    /// The rules of a kind that is only ever created, to ask a question; its metadata does not matter.
+    const fn review(group: &'static str, kind: &'static str, scope: Scope, create: Create) -> Self {
+        Self { group, kind, scope, create, update: meta::update, parts: &[("create", meta::update)] }
+    }
 }
 
 /// The tables of all families.
-const TABLES: &[&[Rules]] = &[config::RULES, pod::RULES, storage::RULES];
+const TABLES: &[&[Rules]] = &[
+    config::RULES,
+    pod::RULES,
+    storage::RULES,
+    service::RULES,
+    apps::RULES,
+    batch::RULES,
+    cluster::RULES,
+    networking::RULES,
+    scaling::RULES,
+    rbac::RULES,
+    admission::RULES,
+    flow::RULES,
+    access::RULES,
+];
 
 fn rules(kind: &Kind<'_>) -> Option<&'static Rules> {
     TABLES.iter().copied().flatten().find(|r| r.group == kind.group && r.kind == kind.kind)
@@ -71,7 +100,8 @@ pub fn create(kind: &Kind<'_>, object: &Value) -> Vec<FieldError> {
     let at = At::root(object);
     let Some(rules) = rules(kind) else { return report.0 };
     (rules.create)(&mut report, &at);
-    if report.0.is_empty() {
+    let is_question = rules.parts.iter().any(|(part, _)| *part == "create");
+    if report.0.is_empty() && !is_question {
         report.extend(object_meta_create(
             at.get("metadata").value,
             rules.scope,
@@ -99,4 +129,43 @@ pub fn update(kind: &Kind<'_>, subresource: &str, new: &Value, old: &Value) -> V
         None => meta::update(&mut report, &new, &old),
     }
     report.0
+}
+
+/// What the server warns about when an object is created or, with the old object, changed.
+pub fn warnings(_kind: &Kind<'_>, _new: &Value, _old: Option<&Value>) -> Vec<String> {
+    Vec::new()
+}
+
+/// A list of conditions as newer kinds have them.
+fn conditions(r: &mut Report, list: &At<'_>) {
+    let mut seen = std::collections::BTreeSet::new();
+    for condition in list.items() {
+        let (kind, reason) = (condition.get("type"), condition.get("reason"));
+        r.when(!seen.insert(kind.str()), || kind.duplicate_str());
+        r.qualified(&kind);
+        r.one_of(&condition.get("status"), &["False", "True", "Unknown"]);
+        let generation = condition.get("observedGeneration");
+        r.when(generation.int() < 0, || generation.invalid("must be greater than or equal to zero"));
+        let time = condition.get("lastTransitionTime");
+        r.when(!time.is_set(), || time.required(""));
+        if !r.required(&reason) {
+            r.when(!is_reason(reason.str()), || {
+                reason.invalid(orlop_schema::names::pattern(
+                    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
+                    "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
+                    &["my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"],
+                ))
+            });
+            r.when(reason.len() > 1024, || reason.too_long(1024));
+        }
+        let message = condition.get("message");
+        r.when(message.len() > 32 * 1024, || message.too_long(32 * 1024));
+    }
+}
+
+fn is_reason(text: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.ends_with(word)
+        && text.chars().all(|c| word(c) || c == ',' || c == ':')
 }

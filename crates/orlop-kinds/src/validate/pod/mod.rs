@@ -516,12 +516,15 @@ fn file_key_volumes(r: &mut Report, spec: &At<'_>) {
     }
 }
 
-/// Whether the labels of a template are selected; an unusable selector is not asked.
+/// The labels of a template must be selected; a missing selector selects nothing, an empty one is not asked.
 pub(super) fn template_is_selected(r: &mut Report, selector: &At<'_>, template: &At<'_>) {
     let found = template.down("metadata.labels");
-    if !labels::selector_is_empty(selector.value) && !labels::selector_matches(selector.value, found.value) {
-        r.add(found.invalid("`selector` does not match template `labels`"));
-    }
+    let unselected = if selector.is_set() {
+        !labels::selector_is_empty(selector.value) && !labels::selector_matches(selector.value, found.value)
+    } else {
+        true
+    };
+    r.when(unselected, || found.invalid("`selector` does not match template `labels`"));
 }
 
 /// The options with which selectors of workloads are checked.

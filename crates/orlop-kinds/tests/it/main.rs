@@ -1,0 +1,3 @@
+//! Tests against recorded answers of the real API server.
+
+mod validation;
