@@ -57,7 +57,8 @@ pub fn convert(ty: TypeId, value: &mut Value) {
 }
 
 /// Turns an object of one group-version into the same object of another; the groups and versions are those of
-/// discovery. Does nothing for kinds that have only one.
+/// discovery. Does nothing for kinds that have only one. This is a trip of its own: [`convert`] is for objects
+/// that come back in the version they came in.
 pub fn to_version(kind: &str, from: (&str, &str), to: (&str, &str), value: &mut Value) {
     let Value::Object(object) = &mut *value else { return };
     match (kind, from, to) {

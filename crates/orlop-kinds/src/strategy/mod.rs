@@ -214,14 +214,14 @@ fn clear_status(group: &str, version: &str, kind: &str, object: &mut Object) {
 }
 
 fn grow_generation(generation: Generation, object: &mut Object, old: &Object) {
-    let changed = |pointer: &str| find(object, pointer) != find(old, pointer);
+    let changed = |pointer: &str| !same(find(object, pointer), find(old, pointer));
     let grows = match generation {
         Generation::Untracked | Generation::Fixed => false,
         Generation::On(pointers) | Generation::Late(pointers) => pointers.iter().any(|p| changed(p)),
         Generation::Everything => {
             let keys = object.keys().chain(old.keys());
             let mut outside = keys.filter(|key| !matches!(key.as_str(), "metadata" | "apiVersion" | "kind"));
-            outside.any(|key| object.get(key) != old.get(key)) || changed("/metadata/labels")
+            outside.any(|key| !same(object.get(key), old.get(key))) || changed("/metadata/labels")
         }
     };
     if grows {
@@ -233,6 +233,25 @@ fn grow_generation(generation: Generation, object: &mut Object, old: &Object) {
 fn set_generation(object: &mut Object, generation: i64) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.insert("generation".to_owned(), json!(generation));
+    }
+}
+
+/// Whether two values mean the same: an empty list is as good as none.
+fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+    let present = |value: &&Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    match (a.filter(present), b.filter(present)) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            a.iter().all(|(key, value)| same(Some(value), b.get(key)))
+                && b.iter().all(|(key, value)| a.contains_key(key) || same(None, Some(value)))
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(Some(a), Some(b)))
+        }
+        (a, b) => a == b,
     }
 }
 
