@@ -49,6 +49,39 @@ fn recorded_updates_come_out_as_recorded() {
     });
 }
 
+#[test]
+fn bodies_that_were_refused_are_refused_in_the_same_words() {
+    let Some(corpus) = std::env::var_os("ORLOP_PARITY") else {
+        return skipped();
+    };
+    let mut checked = 0;
+    for chapter in ["fieldvalidation", "crud", "validation", "metadata", "update"] {
+        for case in cases(Path::new(&corpus), chapter) {
+            for step in case["steps"].as_array().into_iter().flatten() {
+                let message = step["exp"]["body"]["message"].as_str().unwrap_or_default();
+                let Some(target) = Target::of(step, &json!({"metadata": {"name": "x"}})) else { continue };
+                let Some((_, refusal)) =
+                    message.split_once(&format!("cannot be handled as a {}: ", target.kind))
+                else {
+                    continue;
+                };
+                let body = match (step["raw"].as_str(), step.get("b")) {
+                    (Some(raw), _) if raw.starts_with('{') => raw.to_owned(),
+                    (None, Some(body)) => body.to_string(),
+                    _ => continue,
+                };
+                let found = match codec::decode_json(target.ty, body.as_bytes()) {
+                    Ok(decoded) => format!("strict decoding error: {}", decoded.strict.join(", ")),
+                    Err(error) => error.to_string(),
+                };
+                assert_eq!(found, refusal, "{}", case["id"]);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 15, "only {checked} refusals found");
+}
+
 /// The objects of a case as last answered, by path.
 type Live = BTreeMap<String, Value>;
 type Check<'a> = &'a dyn Fn(&Live, &Target, &Value) -> Option<Vec<String>>;
@@ -63,11 +96,7 @@ fn check_all(
     };
     let (mut checked, mut wrong) = (0, Vec::new());
     for chapter in chapters {
-        let path = Path::new(&corpus).join("cases").join(format!("{chapter}.jsonl.gz"));
-        let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        for line in BufReader::new(GzDecoder::new(file)).lines() {
-            let line = line.expect("readable").replace("${NS}", "ns-${U}");
-            let case: Value = serde_json::from_str(&line).expect("a case");
+        for case in cases(Path::new(&corpus), chapter) {
             for differences in check_case(&case, &check) {
                 checked += 1;
                 let name = case["id"].as_str().unwrap_or_default();
@@ -77,6 +106,15 @@ fn check_all(
     }
     assert!(checked > at_least, "only {checked} writes found");
     assert!(wrong.is_empty(), "{} in {checked} writes:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn cases(corpus: &Path, chapter: &str) -> impl Iterator<Item = Value> + use<> {
+    let path = corpus.join("cases").join(format!("{chapter}.jsonl.gz"));
+    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    BufReader::new(GzDecoder::new(file)).lines().map(|line| {
+        let line = line.expect("readable").replace("${NS}", "ns-${U}");
+        serde_json::from_str(&line).expect("a case")
+    })
 }
 
 #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
