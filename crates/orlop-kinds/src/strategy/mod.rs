@@ -30,6 +30,8 @@ pub struct Strategy {
     pub unconditional_update: bool,
     /// What deletion does to dependents when the request does not say.
     pub default_deletion: Deletion,
+    /// Whether deletion answers with the deleted object, not with a `Status`.
+    pub returns_deleted: bool,
     /// Whether status belongs to its subresource: main writes cannot change it.
     pub status: Status,
     /// Which changes make a new generation.
