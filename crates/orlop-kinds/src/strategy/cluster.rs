@@ -92,6 +92,17 @@ pub(super) fn store_versions(definition: &mut Object) {
     }
 }
 
+/// Taints of devices say since when; this is a default in Kubernetes, and the only one that needs a clock.
+pub(super) fn stamp_taints(slice: &mut Object, now: &str) {
+    let devices = slice.get_mut("spec").and_then(|s| s.get_mut("devices")).and_then(Value::as_array_mut);
+    for device in devices.into_iter().flatten() {
+        let taints = device.get_mut("taints").and_then(Value::as_array_mut);
+        for taint in taints.into_iter().flatten().filter_map(Value::as_object_mut) {
+            taint.entry("timeAdded").or_insert_with(|| json!(now));
+        }
+    }
+}
+
 /// A service that the server itself answers is available at once.
 pub(super) fn create_api_service(service: &mut Object, now: &str) {
     let local = service.get("spec").and_then(|s| s.get("service")).is_none_or(Value::is_null);

@@ -7,9 +7,12 @@
 mod cluster;
 mod gated;
 mod pod;
+mod reset;
 mod service;
 mod table;
 mod workload;
+
+pub use reset::reset_fields;
 
 use crate::catalog::catalog;
 use crate::codec;
@@ -95,6 +98,12 @@ pub fn strategy(group: &str, kind: &str) -> Option<&'static Strategy> {
     table::STRATEGIES.iter().find(|row| row.group == group && row.kind == kind)
 }
 
+/// How many seconds an object may take to end, for kinds that end gracefully: `None` for all others, which go at
+/// once. The request's own wish counts, unless the object runs nowhere or has already ended.
+pub fn grace_period(group: &str, kind: &str, object: &Value, requested: Option<i64>) -> Option<i64> {
+    ((group, kind) == ("", "Pod")).then(|| pod::grace_period(object, requested))
+}
+
 /// What creation does to an object: status is cleared, the generation set, some fields filled in.
 /// Name, uid and creation time must be set.
 pub fn prepare_create(group: &str, version: &str, kind: &str, new: &mut Value, context: &Context<'_>) {
@@ -114,6 +123,7 @@ pub fn prepare_create(group: &str, version: &str, kind: &str, new: &mut Value, c
         ("", "ServiceAccount") => cluster::clean_secret_references(object),
         ("apps", "DaemonSet") => workload::create_daemon_set(object),
         ("batch", "Job") => workload::create_job(object, context.submitted),
+        ("resource.k8s.io", "ResourceSlice") => cluster::stamp_taints(object, context.now),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster::store_versions(object),
         ("apiregistration.k8s.io", "APIService") => cluster::create_api_service(object, context.now),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
@@ -155,7 +165,7 @@ pub fn prepare_update(
             update_status_metadata(row, object, old);
         }
         (_, _, Some(_)) => {}
-        (_, _, None) => update_main(row, object, old),
+        (_, _, None) => update_main(row, object, old, context),
     }
     gated::drop_disabled(group, kind, object, Some(old));
     if row.generation != Generation::Untracked && subresource != Some("status") {
@@ -163,7 +173,7 @@ pub fn prepare_update(
     }
 }
 
-fn update_main(row: &Strategy, object: &mut Object, old: &Object) {
+fn update_main(row: &Strategy, object: &mut Object, old: &Object, context: &Context<'_>) {
     if row.status != Status::Plain {
         copy(object, old, "status");
     }
@@ -176,6 +186,7 @@ fn update_main(row: &Strategy, object: &mut Object, old: &Object) {
         ("", "Service") => service::drop_type_dependent(object, old),
         ("", "ServiceAccount") => cluster::clean_secret_references(object),
         ("apps", "DaemonSet") => workload::update_daemon_set(object, old),
+        ("resource.k8s.io", "ResourceSlice") => cluster::stamp_taints(object, context.now),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster::store_versions(object),
         _ => {}
     }

@@ -23,6 +23,16 @@ pub(super) fn create(pod: &mut Object, now: &str) {
     apply_label_keys(pod);
 }
 
+pub(super) fn grace_period(pod: &Value, requested: Option<i64>) -> i64 {
+    let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    if ended || pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty) {
+        return 0;
+    }
+    let own = || pod["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or_default();
+    let period = requested.unwrap_or_else(own);
+    if period < 0 { 1 } else { period }
+}
+
 /// A kubelet writes status; what it leaves out of status is kept where forgetting it would mislead.
 pub(super) fn update_status(pod: &mut Object, old: &Object) {
     copy(pod, old, "spec");

@@ -147,3 +147,20 @@ fn services_lose_what_their_new_type_does_not_have() {
         "ports": [{"port": 1}]});
     assert_eq!((&new["spec"], &new["status"]), (&expected, &json!({"loadBalancer": {}})));
 }
+
+#[test]
+fn only_pods_that_run_end_gracefully() {
+    let running = json!({"spec": {"nodeName": "n", "terminationGracePeriodSeconds": 30}, "status": {}});
+    let waiting = json!({"spec": {"terminationGracePeriodSeconds": 30}});
+    let ended = json!({"spec": {"nodeName": "n"}, "status": {"phase": "Failed"}});
+    for (kind, object, requested, expected) in [
+        ("ConfigMap", &running, Some(5), None),
+        ("Pod", &running, None, Some(30)),
+        ("Pod", &running, Some(5), Some(5)),
+        ("Pod", &running, Some(-5), Some(1)),
+        ("Pod", &waiting, Some(5), Some(0)),
+        ("Pod", &ended, Some(5), Some(0)),
+    ] {
+        assert_eq!(grace_period("", kind, object, requested), expected, "{kind} {requested:?}");
+    }
+}
