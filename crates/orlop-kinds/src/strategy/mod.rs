@@ -123,6 +123,7 @@ pub fn prepare_create(group: &str, version: &str, kind: &str, new: &mut Value, c
         ("", "ServiceAccount") => cluster::clean_secret_references(object),
         ("apps", "DaemonSet") => workload::create_daemon_set(object),
         ("batch", "Job") => workload::create_job(object, context.submitted),
+        ("discovery.k8s.io", "EndpointSlice") => cluster::drop_topology(object),
         ("resource.k8s.io", "ResourceSlice") => cluster::stamp_taints(object, context.now),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster::store_versions(object),
         ("apiregistration.k8s.io", "APIService") => cluster::create_api_service(object, context.now),
@@ -182,10 +183,11 @@ fn update_main(row: &Strategy, object: &mut Object, old: &Object, context: &Cont
             copy_below(object, old, "spec", "finalizers");
             cluster::name_label(object);
         }
-        ("", "PersistentVolumeClaim") => cluster::normalise_data_sources(object),
+        ("", "PersistentVolumeClaim") => cluster::prepare_sources(object, Some(old)),
         ("", "Service") => service::drop_type_dependent(object, old),
         ("", "ServiceAccount") => cluster::clean_secret_references(object),
         ("apps", "DaemonSet") => workload::update_daemon_set(object, old),
+        ("discovery.k8s.io", "EndpointSlice") => cluster::drop_topology(object),
         ("resource.k8s.io", "ResourceSlice") => cluster::stamp_taints(object, context.now),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster::store_versions(object),
         _ => {}

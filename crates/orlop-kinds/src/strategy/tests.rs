@@ -56,6 +56,20 @@ fn creation_clears_status_and_starts_generations() {
                     "numberReady": 0}}),
         ),
         (
+            "",
+            "PersistentVolumeClaim",
+            json!({"metadata": {}, "spec": {"dataSource": {"kind": "PersistentVolumeClaim", "name": "a"}}}),
+            json!({"metadata": {}, "status": {"phase": "Pending"}, "spec": {
+                "dataSource": {"kind": "PersistentVolumeClaim", "name": "a"},
+                "dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "a"}}}),
+        ),
+        (
+            "",
+            "PersistentVolumeClaim",
+            json!({"metadata": {}, "spec": {"dataSource": {"apiGroup": "x", "kind": "Y", "name": "a"}}}),
+            json!({"metadata": {}, "status": {"phase": "Pending"}, "spec": {}}),
+        ),
+        (
             "coordination.k8s.io",
             "Lease",
             json!({"metadata": {}, "spec": {"strategy": "x", "holderIdentity": "a"}}),
