@@ -5,6 +5,7 @@ use crate::object;
 use crate::route::api_version;
 use crate::status::ApiError;
 use orlop_kinds::catalog::catalog;
+use orlop_kinds::codec;
 use orlop_kinds::strategy::Status;
 use orlop_merge::managed::{self, ApplyError};
 use orlop_merge::{ConvertError, Definitions, Filter, Force, ObjectType, Schema, Versions};
@@ -71,8 +72,9 @@ impl Versions for KindVersions<'_> {
     }
 
     fn empty(&self, api_version: &str) -> Value {
-        match (&self.kind.source, self.types.get(api_version)) {
-            (Source::BuiltIn(_), Some(ty)) => Value::Object(ty.empty()),
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        match (&self.kind.source, catalog().type_of(group, version, &self.kind.kind)) {
+            (Source::BuiltIn(_), Some(id)) => codec::zero(id).clone(),
             _ => json!({}),
         }
     }

@@ -5,7 +5,7 @@ use crate::object::{self, Stored};
 use crate::rest::Selection;
 use orlop_kinds::catalog::catalog;
 use orlop_kinds::strategy::{self, Deletion, Strategy};
-use orlop_kinds::{codec, conversion, defaults, validate, versions};
+use orlop_kinds::{codec, conversion, defaults, validate};
 use orlop_schema::field::FieldError;
 use serde_json::{Value, json};
 
@@ -24,10 +24,13 @@ impl Kind {
         if object::text(object, "apiVersion") == to {
             return object.clone();
         }
-        let mut converted = match &self.source {
-            Source::BuiltIn(_) => versions::to_version(object, to),
-            Source::Custom(_) => object.clone(),
-        };
+        let mut converted = object.clone();
+        if matches!(self.source, Source::BuiltIn(_)) {
+            let from = object::text(object, "apiVersion");
+            let pair = |text: &'_ str| text.rsplit_once('/').map_or((String::new(), text.to_owned()), |(g, v)| (g.to_owned(), v.to_owned()));
+            let (from, target) = (pair(from), pair(to));
+            conversion::to_version(&self.kind, (&from.0, &from.1), (&target.0, &target.1), &mut converted);
+        }
         converted["apiVersion"] = to.into();
         converted
     }
@@ -218,8 +221,14 @@ impl Kind {
 
     /// Whether DELETE answers with the object rather than with a status.
     pub(crate) fn returns_deleted(&self) -> bool {
-        matches!(self.plural.as_str(), "pods" | "services" | "persistentvolumeclaims" | "persistentvolumes")
-            && self.group.is_empty()
+        const CORE: [&str; 6] =
+            ["pods", "services", "persistentvolumeclaims", "persistentvolumes", "podtemplates", "resourcequotas"];
+        match self.group.as_str() {
+            "" => CORE.contains(&self.plural.as_str()) || self.plural == "serviceaccounts",
+            "storage.k8s.io" => self.plural != "csistoragecapacities",
+            "resource.k8s.io" => true,
+            _ => false,
+        }
     }
 
     /// The path of an object in etcd, which shows in a few messages.

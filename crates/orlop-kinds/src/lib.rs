@@ -8,4 +8,3 @@ pub mod json;
 pub mod protobuf;
 pub mod strategy;
 pub mod validate;
-pub mod versions;

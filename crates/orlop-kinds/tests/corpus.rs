@@ -1,10 +1,12 @@
-//! Every recorded creation of a built-in kind comes out as the real server answered it.
+//! Every recorded write of a built-in kind comes out as the real server answered it.
 //!
-//! The recordings are in the directory named by `ORLOP_PARITY`; without it the test says so and passes.
+//! The recordings are in the directory named by `ORLOP_PARITY`; without it the tests say so and pass.
 
 use flate2::read::GzDecoder;
-use orlop_kinds::{catalog::catalog, codec, conversion, defaults, strategy};
+use orlop_kinds::catalog::{TypeId, catalog};
+use orlop_kinds::{codec, conversion, defaults, strategy};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -25,82 +27,248 @@ const BY_OTHERS: &[(&str, &str)] = &[
 
 #[test]
 fn recorded_creations_come_out_as_recorded() {
+    check_all(&["defaulting", "crud", "metadata", "update", "validation"], 100, |_, target, step| {
+        (step["m"] == "POST" && target.sub.is_none() && step["b"].is_object())
+            .then(|| created(target, &step["b"], &step["exp"]["body"]))
+    });
+}
+
+#[test]
+fn recorded_updates_come_out_as_recorded() {
+    let chapters = ["crud", "metadata", "update", "subresources", "validation", "patch-merge", "policy"];
+    check_all(&chapters, 60, |live, target, step| {
+        let old = live.get(&target.key)?;
+        let merge = step["h"]["Content-Type"] == "application/merge-patch+json";
+        let body = match step["m"].as_str()? {
+            "PUT" => step["b"].clone(),
+            "PATCH" if merge && step["b"].is_object() => merged(old.clone(), &step["b"]),
+            _ => return None,
+        };
+        let known = matches!(target.sub.as_deref(), None | Some("status" | "approval" | "finalize"));
+        known.then(|| updated(target, body, old, &step["exp"]["body"]))
+    });
+}
+
+#[test]
+fn bodies_that_were_refused_are_refused_in_the_same_words() {
+    let Some(corpus) = std::env::var_os("ORLOP_PARITY") else {
+        return skipped();
+    };
+    let mut checked = 0;
+    for chapter in ["fieldvalidation", "crud", "validation", "metadata", "update"] {
+        for case in cases(Path::new(&corpus), chapter) {
+            for step in case["steps"].as_array().into_iter().flatten() {
+                let message = step["exp"]["body"]["message"].as_str().unwrap_or_default();
+                let Some(target) = Target::of(step, &json!({"metadata": {"name": "x"}})) else { continue };
+                let Some((_, refusal)) =
+                    message.split_once(&format!("cannot be handled as a {}: ", target.kind))
+                else {
+                    continue;
+                };
+                let body = match (step["raw"].as_str(), step.get("b")) {
+                    (Some(raw), _) if raw.starts_with('{') => raw.to_owned(),
+                    (None, Some(body)) => body.to_string(),
+                    _ => continue,
+                };
+                let found = match codec::decode_json(target.ty, body.as_bytes()) {
+                    Ok(decoded) => format!("strict decoding error: {}", decoded.strict.join(", ")),
+                    Err(error) => error.to_string(),
+                };
+                assert_eq!(found, refusal, "{}", case["id"]);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 15, "only {checked} refusals found");
+}
+
+/// The objects of a case as last answered, by path.
+type Live = BTreeMap<String, Value>;
+type Check<'a> = &'a dyn Fn(&Live, &Target, &Value) -> Option<Vec<String>>;
+
+fn check_all(
+    chapters: &[&str],
+    at_least: usize,
+    check: impl Fn(&Live, &Target, &Value) -> Option<Vec<String>>,
+) {
     let Some(corpus) = std::env::var_os("ORLOP_PARITY") else {
         return skipped();
     };
     let (mut checked, mut wrong) = (0, Vec::new());
-    for chapter in ["defaulting", "crud", "metadata", "update", "validation"] {
-        let path = Path::new(&corpus).join("cases").join(format!("{chapter}.jsonl.gz"));
-        let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        for line in BufReader::new(GzDecoder::new(file)).lines() {
-            let line = line.expect("readable").replace("${NS}", "ns-${U}");
-            let case: Value = serde_json::from_str(&line).expect("a case");
-            for step in case["steps"].as_array().into_iter().flatten() {
-                if let Some(differences) = check(step) {
-                    checked += 1;
-                    let name = case["id"].as_str().unwrap_or_default();
-                    wrong.extend(differences.iter().map(|difference| format!("{name}: {difference}")));
-                }
+    for chapter in chapters {
+        for case in cases(Path::new(&corpus), chapter) {
+            for differences in check_case(&case, &check) {
+                checked += 1;
+                let name = case["id"].as_str().unwrap_or_default();
+                wrong.extend(differences.iter().map(|difference| format!("{name}: {difference}")));
             }
         }
     }
-    assert!(checked > 100, "only {checked} creations found");
-    assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(checked > at_least, "only {checked} writes found");
+    assert!(wrong.is_empty(), "{} in {checked} writes:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn cases(corpus: &Path, chapter: &str) -> impl Iterator<Item = Value> + use<> {
+    let path = corpus.join("cases").join(format!("{chapter}.jsonl.gz"));
+    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    BufReader::new(GzDecoder::new(file)).lines().map(|line| {
+        let line = line.expect("readable").replace("${NS}", "ns-${U}");
+        serde_json::from_str(&line).expect("a case")
+    })
 }
 
 #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
 fn skipped() {
-    eprintln!("skipped: recorded_creations_come_out_as_recorded (ORLOP_PARITY is not set)");
+    let test = std::thread::current().name().unwrap_or("tests/corpus.rs").to_owned();
+    eprintln!("skipped: {test} (ORLOP_PARITY is not set)");
 }
 
-/// The differences of one creation; nothing for steps that are no successful creation of a built-in kind.
-fn check(step: &Value) -> Option<Vec<String>> {
-    let (body, answer) = (step.get("b")?, &step["exp"]["body"]);
-    // `${rep:a:63}` stands for a long text that the recording tool fills in.
-    if body.to_string().contains("${rep:") {
-        return None;
+fn check_case(case: &Value, check: Check<'_>) -> Vec<Vec<String>> {
+    let mut live = Live::new();
+    let mut found = Vec::new();
+    for step in case["steps"].as_array().into_iter().flatten() {
+        let answer = &step["exp"]["body"];
+        let success = step["exp"]["status"].as_u64().is_some_and(|status| status < 300);
+        let picked = step.get("pick").is_some() || step["q"].get("dryRun").is_some();
+        let Some(target) = Target::of(step, answer) else { continue };
+        if !success || picked {
+            // An answer that was not recorded leaves the object unknown.
+            if step["exp"].is_null() {
+                live.remove(&target.key);
+            }
+            continue;
+        }
+        // `${rep:a:63}` stands for a long text that the recording tool fills in.
+        let readable = !step.to_string().contains("${rep:") && answer["kind"] == target.kind;
+        if readable && let Some(differences) = check(&live, &target, step) {
+            found.push(differences);
+        }
+        if answer["kind"] == target.kind {
+            live.insert(target.key.clone(), answer.clone());
+        }
     }
-    if step["m"] != "POST" || step["exp"]["status"] != 201 || step["q"].get("dryRun").is_some() {
-        return None;
+    found
+}
+
+/// What a request is about.
+struct Target {
+    group: String,
+    version: String,
+    kind: String,
+    sub: Option<String>,
+    /// The path of the object.
+    key: String,
+    ty: TypeId,
+}
+
+impl Target {
+    fn of(step: &Value, answer: &Value) -> Option<Self> {
+        let path = step["p"].as_str()?.split('?').next()?;
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return None,
+        };
+        let (resource, rest) = match rest {
+            ["namespaces", _, resource, rest @ ..] if *resource != "finalize" && *resource != "status" => {
+                (*resource, rest)
+            }
+            [resource, rest @ ..] => (*resource, rest),
+            [] => return None,
+        };
+        let name = rest.first().copied().or(answer["metadata"]["name"].as_str())?;
+        let found = catalog().resource(group, version, resource)?;
+        Some(Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: found.kind.clone(),
+            sub: rest.get(1).map(|sub| (*sub).to_owned()),
+            key: format!("{group}/{resource}/{name}"),
+            ty: catalog().type_of(group, version, &found.kind)?,
+        })
     }
-    let path = step["p"].as_str()?.split('?').next()?;
-    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-    let (group, version, rest) = match parts.as_slice() {
-        ["api", version, rest @ ..] => ("", *version, rest),
-        ["apis", group, version, rest @ ..] => (*group, *version, rest),
-        _ => return None,
+}
+
+/// The differences of one creation.
+fn created(target: &Target, body: &Value, answer: &Value) -> Vec<String> {
+    let mut object = match read(target.ty, body.clone()) {
+        Ok(object) => object,
+        Err(error) => return vec![error],
     };
-    let ([resource] | ["namespaces", _, resource]) = rest else { return None };
-    let resource = catalog().resource(group, version, resource)?;
-    if answer["kind"] != resource.kind {
-        return None;
-    }
-    let ty = catalog().type_of(group, version, &resource.kind)?;
-    let mut object = match codec::decode(ty, body.clone()) {
-        Ok(decoded) => decoded.value,
-        Err(error) => return Some(vec![error.to_string()]),
-    };
-    let submitted = object.clone();
-    defaults::default_object(ty, &mut object);
-    conversion::convert(ty, &mut object);
+    let submitted = body.clone();
     for key in ["name", "uid"] {
         if let Some(value) = answer["metadata"].get(key) {
             object["metadata"][key] = value.clone();
         }
     }
-    let context = strategy::Context { now: "<time>", user: None, submitted: Some(&submitted) };
-    strategy::prepare_create(group, version, &resource.kind, &mut object, &context);
-    let mut object = codec::decode(ty, with_times(object, "<time>", TIME)).ok()?.value;
-    codec::through_storage(ty, &mut object);
+    let context = strategy::Context { now: TIME, user: None, submitted: Some(&submitted) };
+    strategy::prepare_create(&target.group, &target.version, &target.kind, &mut object, &context);
+    differences(target, object, answer)
+}
+
+/// The differences of one update.
+fn updated(target: &Target, body: Value, old: &Value, answer: &Value) -> Vec<String> {
+    let mut object = match read(target.ty, with_times(body, "<time>", TIME)) {
+        Ok(object) => object,
+        Err(error) => return vec![error],
+    };
+    let old = with_times(old.clone(), "<time>", TIME);
+    for (kind, pointer) in BY_OTHERS {
+        if *kind == target.kind
+            && object.pointer(pointer).is_none()
+            && let (Some(value), Some((parent, key))) = (old.pointer(pointer), pointer.rsplit_once('/'))
+            && let Some(Value::Object(parent)) = object.pointer_mut(parent)
+        {
+            parent.insert(key.to_owned(), value.clone());
+        }
+    }
+    let context = strategy::Context { now: TIME, user: None, submitted: None };
+    strategy::prepare_update(&target.group, &target.kind, target.sub.as_deref(), &mut object, &old, &context);
+    differences(target, object, answer)
+}
+
+fn read(ty: TypeId, body: Value) -> Result<Value, String> {
+    let mut object = codec::decode(ty, body).map_err(|error| error.to_string())?.value;
     defaults::default_object(ty, &mut object);
+    conversion::convert(ty, &mut object);
+    Ok(object)
+}
+
+/// Stores the object, reads it again, and compares what is left when others' work is taken away.
+fn differences(target: &Target, object: Value, answer: &Value) -> Vec<String> {
+    let mut object = match codec::decode(target.ty, object) {
+        Ok(decoded) => decoded.value,
+        Err(error) => return vec![error.to_string()],
+    };
+    codec::through_storage(target.ty, &mut object);
+    defaults::default_object(target.ty, &mut object);
     let mut found = with_times(object, TIME, "<time>");
     let mut expected = answer.clone();
     for value in [&mut found, &mut expected] {
-        forget(value, &resource.kind);
+        forget(value, &target.kind);
     }
     let mut differences = Vec::new();
     compare("", &expected, &found, &mut differences);
-    Some(differences)
+    differences
+}
+
+/// RFC 7386.
+fn merged(target: Value, patch: &Value) -> Value {
+    let Value::Object(patch) = patch else { return patch.clone() };
+    let mut map = match target {
+        Value::Object(map) => map,
+        _ => serde_json::Map::new(),
+    };
+    for (key, value) in patch {
+        if value.is_null() {
+            map.remove(key);
+        } else {
+            let below = map.remove(key).unwrap_or_default();
+            map.insert(key.clone(), merged(below, value));
+        }
+    }
+    Value::Object(map)
 }
 
 const TIME: &str = "1999-09-09T09:09:09Z";

@@ -127,7 +127,7 @@ impl Call {
                     }
                     result.map(Deleted::Going)
                 }
-                None => self.remove(&stored, live.clone()).ok().map(|_| Deleted::Gone(live)),
+                None => self.remove_now(stored.clone(), live),
             };
             if let Some(done) = done {
                 return Ok(done);
@@ -139,6 +139,21 @@ impl Call {
                 .get(&kind.table, &stored.key)
                 .ok_or_else(|| self.not_found(stored.key.as_str().rsplit('/').next().unwrap_or_default()))?;
         }
+    }
+
+    /// Removes an object; one that could have ended gracefully is marked first, as watchers expect.
+    fn remove_now(&self, mut stored: Stored, mut live: Value) -> Option<Deleted> {
+        let kind = &self.kind;
+        if kind.grace_seconds(&live, Some(0)).is_some() && !object::is_deleting(&live) {
+            object::set_meta(&mut live, "deletionTimestamp", self.server.now());
+            object::set_meta(&mut live, "deletionGracePeriodSeconds", 0);
+            bump_generation(&mut live);
+            live = self.commit(Expect::At(stored.revision), live).ok()?;
+            stored = self.server.store.get(&kind.table, &stored.key)?;
+        }
+        let gone = self.remove(&stored, live.clone()).ok()?;
+        object::set_revision(&mut live, gone.revision);
+        Some(Deleted::Gone(live))
     }
 
     /// The object on its way out, or `None` if it can go at once.

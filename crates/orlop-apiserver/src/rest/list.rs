@@ -156,6 +156,12 @@ impl Call {
         let mut out = Vec::with_capacity(size + 256);
         out.extend_from_slice(crate::object::head(kind, &api_version).as_bytes());
         out.extend_from_slice(format!("\"metadata\":{metadata},\"items\":[").as_bytes());
+        if metadata_only && chunk.items.is_empty() {
+            // The real server has no list here, rather than an empty one.
+            out.truncate(out.len() - 1);
+            out.extend_from_slice(b"null}\n");
+            return out;
+        }
         for (n, stored) in chunk.items.iter().enumerate() {
             if n > 0 {
                 out.push(b',');

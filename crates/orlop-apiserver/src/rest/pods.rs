@@ -2,7 +2,6 @@
 
 use super::decode::Expected;
 use super::render::Answer;
-use super::write::{IfAbsent, Next};
 use super::Call;
 use crate::object;
 use crate::options::{DeleteOptions, FieldValidation, WriteOptions, WriteVerb};
@@ -31,38 +30,19 @@ impl Call {
         }
         let (node, now) = (object::text(&binding["target"], "name").to_owned(), self.server.now());
         let name = self.route.name.clone();
-        self.update_object("binding", &options, IfAbsent::Refuse, |call, live| {
-            let Some(pod) = live else { return Err(call.not_found(&call.route.name)) };
-            let conflict = |why: &str| ApiError::conflict("", "pods/binding", &name, why);
-            if object::is_deleting(pod) {
-                return Err(conflict(&format!("pod {name} is being deleted, cannot be assigned to a host")));
+        loop {
+            let stored = self.stored(&name)?;
+            let live = self.kind.read(&stored);
+            let next = bound_pod(&live, &binding, &name, &node, &now)?;
+            if options.dry_run {
+                break;
             }
-            let assigned = object::at(pod, "spec.nodeName").and_then(Value::as_str).unwrap_or_default();
-            if !assigned.is_empty() {
-                return Err(conflict(&format!("pod {name} is already assigned to node \"{assigned}\"")));
+            // Another writer may have been faster: look again.
+            if let Ok(next) = self.commit(Expect::At(stored.revision), next) {
+                self.server.committed(&self.kind, Some(&live), Some(&next));
+                break;
             }
-            let wanted_uid = object::meta_str(&binding, "uid");
-            if !wanted_uid.is_empty() && wanted_uid != object::meta_str(pod, "uid") {
-                let found = object::meta_str(pod, "uid");
-                return Err(conflict(&format!(
-                    "the UID in the precondition ({wanted_uid}) does not match the UID in record ({found})"
-                )));
-            }
-            let mut next = pod.clone();
-            object::set_at(&mut next, "spec.nodeName", node.as_str().into());
-            for (key, value) in binding["metadata"]["annotations"].as_object().into_iter().flatten() {
-                let mut annotations = next["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
-                annotations.insert(key.clone(), value.clone());
-                object::set_meta(&mut next, "annotations", Value::Object(annotations));
-            }
-            let scheduled = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now, "lastProbeTime": null});
-            let mut conditions = next["status"]["conditions"].as_array().cloned().unwrap_or_default();
-            conditions.retain(|condition| condition["type"] != "PodScheduled");
-            conditions.push(scheduled);
-            object::set_at(&mut next, "status.conditions", Value::Array(conditions));
-            Ok(Next { object: next, owned: false })
-        })
-        .await?;
+        }
         Ok(Answer::Value(201, success(201)))
     }
 
@@ -171,6 +151,36 @@ impl Call {
             .map(|_| ())
             .map_err(|_| too_many(format!("The disruption budget {budget_name} changed meanwhile")))
     }
+}
+
+/// A pod that has just been given its node.
+fn bound_pod(pod: &Value, binding: &Value, name: &str, node: &str, now: &str) -> Result<Value, ApiError> {
+    let conflict = |why: &str| Err(ApiError::conflict("", "pods/binding", name, why));
+    if object::is_deleting(pod) {
+        return conflict(&format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    let assigned = object::at(pod, "spec.nodeName").and_then(Value::as_str).unwrap_or_default();
+    if !assigned.is_empty() {
+        return conflict(&format!("pod {name} is already assigned to node \"{assigned}\""));
+    }
+    let (wanted, found) = (object::meta_str(binding, "uid"), object::meta_str(pod, "uid"));
+    if !wanted.is_empty() && wanted != found {
+        return conflict(&format!("the UID in the precondition ({wanted}) does not match the UID in record ({found})"));
+    }
+    let mut next = pod.clone();
+    object::set_at(&mut next, "spec.nodeName", node.into());
+    let mut annotations = next["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
+    for (key, value) in binding["metadata"]["annotations"].as_object().into_iter().flatten() {
+        annotations.insert(key.clone(), value.clone());
+    }
+    if !annotations.is_empty() {
+        object::set_meta(&mut next, "annotations", Value::Object(annotations));
+    }
+    let mut conditions = next["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.retain(|condition| condition["type"] != "PodScheduled");
+    conditions.push(json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now, "lastProbeTime": null}));
+    object::set_at(&mut next, "status.conditions", Value::Array(conditions));
+    Ok(next)
 }
 
 /// Pods that are over, or have not begun, disturb nobody when they go.

@@ -51,6 +51,7 @@ impl Call {
     ) -> Result<Value, ApiError> {
         self.check_namespace(&mut object)?;
         let kind = self.kind.clone();
+        let submitted = (kind.plural == "jobs").then(|| object.clone());
         kind.default(&mut object);
         if !owned {
             object = kind.own(None, object, &self.manager(options), "", &self.server.now());
@@ -76,7 +77,7 @@ impl Call {
         loop {
             let mut candidate = object.clone();
             let generated = self.name_object(&mut candidate);
-            candidate = self.prepare_create(candidate)?;
+            candidate = self.prepare_create(candidate, submitted.as_ref())?;
             let name = object::meta_str(&candidate, "name").to_owned();
             attributes.name.clone_from(&name);
             attributes.object = candidate;
@@ -108,7 +109,7 @@ impl Call {
     }
 
     /// What every new object goes through before it is validated, and validation itself.
-    fn prepare_create(&mut self, mut object: Value) -> Result<Value, ApiError> {
+    fn prepare_create(&mut self, mut object: Value, submitted: Option<&Value>) -> Result<Value, ApiError> {
         let kind = self.kind.clone();
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             object::set_meta(&mut object, field, Value::Null);
@@ -118,7 +119,7 @@ impl Call {
         object::set_meta(&mut object, "generation", Value::Null);
         let user = self.user.info();
         let now = self.server.now();
-        kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted: None });
+        kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted });
         self.server.allocate(&kind, &mut object, None)?;
         let errors = kind.validate_create(&object);
         if !errors.is_empty() {
@@ -243,7 +244,8 @@ impl Call {
             && !kind.keeps_finalizing(&object)
             && !object::finalizers(&live).is_empty() | kind.keeps_finalizing(&live)
         {
-            return Ok(self.remove(stored, object.clone()).ok().map(|_| object));
+            // Watchers see the state that was stored; the writer sees what it wrote.
+            return Ok(self.remove(stored, live).ok().map(|_| object));
         }
         match self.commit(Expect::At(stored.revision), object) {
             Ok(updated) => {
@@ -297,7 +299,7 @@ impl Call {
                 let path = Path::new("metadata").child("resourceVersion");
                 let value = if given.is_empty() { json!(0) } else { json!(given) };
                 let error = FieldError::invalid(&path, &value, "must be specified for an update");
-                return Err(ApiError::invalid(&kind.group, &kind.kind, name, &[error]));
+                return Err(ApiError::invalid(&kind.group, &kind.plural, name, &[error]));
             }
             object::copy_meta(object, live, "resourceVersion");
         } else if given != current {

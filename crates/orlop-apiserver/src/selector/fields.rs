@@ -30,6 +30,8 @@ enum Read {
     Alias(&'static str),
     /// At its own path; absent is the given text.
     Or(&'static str),
+    /// Known, but never set.
+    Never,
     /// The source of an event, which has two spellings.
     EventSource,
 }
@@ -103,7 +105,7 @@ impl Selectable {
             _ => (Vec::new(), Refusal::OnlyMetadata),
         };
         let special: &[(&str, Read)] = match (group, kind) {
-            ("", "Pod") => &[("spec.host", Read::Alias("spec.nodeName")), ("spec.hostNetwork", Read::Or("false"))],
+            ("", "Pod") => &[("spec.host", Read::Alias("spec.nodeName")), ("spec.hostNetwork", Read::Or("false")), ("status.podIPs", Read::Never)],
             ("", "Node") => &[("spec.unschedulable", Read::Or("false"))],
             ("", "ReplicationController") => &[("status.replicas", Read::Or("0"))],
             ("", "Event") => &[("reportingComponent", Read::Path), ("source", Read::EventSource)],
@@ -158,6 +160,7 @@ impl Selectable {
                 text if text.is_empty() => absent.to_owned(),
                 text => text,
             },
+            Read::Never => String::new(),
             Read::EventSource => match plain("source.component") {
                 text if text.is_empty() => plain("reportingComponent"),
                 text => text,

@@ -6,6 +6,9 @@
 
 pub mod base64;
 pub(crate) mod time;
+mod unstructured;
+
+pub use unstructured::from_unstructured;
 
 use crate::catalog::{Catalog, Field, Shape, Struct, Type, TypeId, catalog};
 use crate::json::{self, STRICT_ERRORS_MAX, quoted};

@@ -2,7 +2,7 @@
 //!
 //! A rule belongs to a Go type and runs wherever a value of that type stands; rules of the outer type run
 //! first, as in Kubernetes. Values are expected as [`crate::codec::decode`] leaves them. The one default that
-//! needs a clock, `timeAdded` of device taints, is not set here.
+//! needs a clock, `timeAdded` of device taints, is set by [`crate::strategy`].
 
 mod image;
 mod pod;

@@ -1,4 +1,4 @@
-//! Namespaces, volumes, claims, accounts, definitions and signing requests.
+//! Namespaces, volumes, claims, accounts, slices, definitions and signing requests.
 
 use super::{Object, copy};
 use serde_json::{Value, json};
@@ -44,19 +44,38 @@ pub(super) fn update_volume_status(volume: &mut Object, old: &Object, now: &str)
 
 pub(super) fn create_claim(claim: &mut Object) {
     claim.insert("status".to_owned(), json!({"phase": "Pending"}));
-    normalise_data_sources(claim);
+    prepare_sources(claim, None);
 }
 
-/// Both spellings of a claim's source are filled in, unless the source is in another namespace.
-pub(super) fn normalise_data_sources(claim: &mut Object) {
+/// A claim names its source in two fields that agree. Sources in other namespaces are behind a feature gate, and
+/// the older field means only claims and snapshots, unless the old object already had something else there.
+pub(super) fn prepare_sources(claim: &mut Object, old: Option<&Object>) {
+    let had = |key: &str| {
+        old.and_then(|old| old.get("spec")).and_then(|s| s.get(key)).is_some_and(Value::is_object)
+    };
     let Some(Value::Object(spec)) = claim.get_mut("spec") else { return };
-    let given = |key: &str| spec.get(key).filter(|source| source.is_object()).cloned();
-    match (given("dataSource"), given("dataSourceRef")) {
+    let elsewhere = |source: &Value| source["namespace"].as_str().is_some_and(|name| !name.is_empty());
+    if spec.get("dataSourceRef").is_some_and(elsewhere) && !had("dataSourceRef") {
+        spec.remove("dataSourceRef");
+    }
+    let given = |spec: &Object, key: &str| spec.get(key).filter(|source| source.is_object()).cloned();
+    let classic = |source: &Value| {
+        matches!(
+            (source["apiGroup"].as_str().unwrap_or_default(), source["kind"].as_str().unwrap_or_default()),
+            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        )
+    };
+    if given(spec, "dataSourceRef").is_none()
+        && !had("dataSource")
+        && !spec.get("dataSource").is_some_and(classic)
+    {
+        spec.remove("dataSource");
+    }
+    match (given(spec, "dataSource"), given(spec, "dataSourceRef")) {
         (Some(source), None) => {
             spec.insert("dataSourceRef".to_owned(), source);
         }
-        (None, Some(source)) if source["namespace"].as_str().is_none_or(str::is_empty) => {
-            let mut source = source;
+        (None, Some(mut source)) if !elsewhere(&source) => {
             if let Value::Object(source) = &mut source {
                 source.remove("namespace");
                 source.entry("apiGroup").or_insert(Value::Null);
@@ -89,6 +108,25 @@ pub(super) fn store_versions(definition: &mut Object) {
         && !list.contains(&stored)
     {
         list.push(stored);
+    }
+}
+
+/// The stable version of endpoint slices has no place for the topology of older ones.
+pub(super) fn drop_topology(slice: &mut Object) {
+    let endpoints = slice.get_mut("endpoints").and_then(Value::as_array_mut);
+    for endpoint in endpoints.into_iter().flatten().filter_map(Value::as_object_mut) {
+        endpoint.remove("deprecatedTopology");
+    }
+}
+
+/// Taints of devices say since when; this is a default in Kubernetes, and the only one that needs a clock.
+pub(super) fn stamp_taints(slice: &mut Object, now: &str) {
+    let devices = slice.get_mut("spec").and_then(|s| s.get_mut("devices")).and_then(Value::as_array_mut);
+    for device in devices.into_iter().flatten() {
+        let taints = device.get_mut("taints").and_then(Value::as_array_mut);
+        for taint in taints.into_iter().flatten().filter_map(Value::as_object_mut) {
+            taint.entry("timeAdded").or_insert_with(|| json!(now));
+        }
     }
 }
 

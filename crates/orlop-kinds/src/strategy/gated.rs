@@ -28,7 +28,6 @@ const OF_POD_SPECS: &[&str] = &[
 
 /// Gated fields of other kinds.
 const OF_KINDS: &[(&str, &str, &str)] = &[
-    ("", "PersistentVolumeClaim", "spec.dataSourceRef.namespace"),
     ("apps", "StatefulSet", "spec.updateStrategy.rollingUpdate.maxUnavailable"),
     ("coordination.k8s.io", "Lease", "spec.strategy"),
     ("coordination.k8s.io", "Lease", "spec.preferredHolder"),

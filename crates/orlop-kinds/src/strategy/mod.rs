@@ -7,9 +7,12 @@
 mod cluster;
 mod gated;
 mod pod;
+mod reset;
 mod service;
 mod table;
 mod workload;
+
+pub use reset::reset_fields;
 
 use crate::catalog::catalog;
 use crate::codec;
@@ -30,6 +33,8 @@ pub struct Strategy {
     pub unconditional_update: bool,
     /// What deletion does to dependents when the request does not say.
     pub default_deletion: Deletion,
+    /// Whether deletion answers with the deleted object, not with a `Status`.
+    pub returns_deleted: bool,
     /// Whether status belongs to its subresource: main writes cannot change it.
     pub status: Status,
     /// Which changes make a new generation.
@@ -93,6 +98,12 @@ pub fn strategy(group: &str, kind: &str) -> Option<&'static Strategy> {
     table::STRATEGIES.iter().find(|row| row.group == group && row.kind == kind)
 }
 
+/// How many seconds an object may take to end, for kinds that end gracefully: `None` for all others, which go at
+/// once. The request's own wish counts, unless the object runs nowhere or has already ended.
+pub fn grace_period(group: &str, kind: &str, object: &Value, requested: Option<i64>) -> Option<i64> {
+    ((group, kind) == ("", "Pod")).then(|| pod::grace_period(object, requested))
+}
+
 /// What creation does to an object: status is cleared, the generation set, some fields filled in.
 /// Name, uid and creation time must be set.
 pub fn prepare_create(group: &str, version: &str, kind: &str, new: &mut Value, context: &Context<'_>) {
@@ -112,6 +123,8 @@ pub fn prepare_create(group: &str, version: &str, kind: &str, new: &mut Value, c
         ("", "ServiceAccount") => cluster::clean_secret_references(object),
         ("apps", "DaemonSet") => workload::create_daemon_set(object),
         ("batch", "Job") => workload::create_job(object, context.submitted),
+        ("discovery.k8s.io", "EndpointSlice") => cluster::drop_topology(object),
+        ("resource.k8s.io", "ResourceSlice") => cluster::stamp_taints(object, context.now),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster::store_versions(object),
         ("apiregistration.k8s.io", "APIService") => cluster::create_api_service(object, context.now),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
@@ -153,7 +166,7 @@ pub fn prepare_update(
             update_status_metadata(row, object, old);
         }
         (_, _, Some(_)) => {}
-        (_, _, None) => update_main(row, object, old),
+        (_, _, None) => update_main(row, object, old, context),
     }
     gated::drop_disabled(group, kind, object, Some(old));
     if row.generation != Generation::Untracked && subresource != Some("status") {
@@ -161,7 +174,7 @@ pub fn prepare_update(
     }
 }
 
-fn update_main(row: &Strategy, object: &mut Object, old: &Object) {
+fn update_main(row: &Strategy, object: &mut Object, old: &Object, context: &Context<'_>) {
     if row.status != Status::Plain {
         copy(object, old, "status");
     }
@@ -170,10 +183,12 @@ fn update_main(row: &Strategy, object: &mut Object, old: &Object) {
             copy_below(object, old, "spec", "finalizers");
             cluster::name_label(object);
         }
-        ("", "PersistentVolumeClaim") => cluster::normalise_data_sources(object),
+        ("", "PersistentVolumeClaim") => cluster::prepare_sources(object, Some(old)),
         ("", "Service") => service::drop_type_dependent(object, old),
         ("", "ServiceAccount") => cluster::clean_secret_references(object),
         ("apps", "DaemonSet") => workload::update_daemon_set(object, old),
+        ("discovery.k8s.io", "EndpointSlice") => cluster::drop_topology(object),
+        ("resource.k8s.io", "ResourceSlice") => cluster::stamp_taints(object, context.now),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster::store_versions(object),
         _ => {}
     }
@@ -214,14 +229,14 @@ fn clear_status(group: &str, version: &str, kind: &str, object: &mut Object) {
 }
 
 fn grow_generation(generation: Generation, object: &mut Object, old: &Object) {
-    let changed = |pointer: &str| find(object, pointer) != find(old, pointer);
+    let changed = |pointer: &str| !same(find(object, pointer), find(old, pointer));
     let grows = match generation {
         Generation::Untracked | Generation::Fixed => false,
         Generation::On(pointers) | Generation::Late(pointers) => pointers.iter().any(|p| changed(p)),
         Generation::Everything => {
             let keys = object.keys().chain(old.keys());
             let mut outside = keys.filter(|key| !matches!(key.as_str(), "metadata" | "apiVersion" | "kind"));
-            outside.any(|key| object.get(key) != old.get(key)) || changed("/metadata/labels")
+            outside.any(|key| !same(object.get(key), old.get(key))) || changed("/metadata/labels")
         }
     };
     if grows {
@@ -233,6 +248,25 @@ fn grow_generation(generation: Generation, object: &mut Object, old: &Object) {
 fn set_generation(object: &mut Object, generation: i64) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.insert("generation".to_owned(), json!(generation));
+    }
+}
+
+/// Whether two values mean the same: an empty list is as good as none.
+fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+    let present = |value: &&Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    match (a.filter(present), b.filter(present)) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            a.iter().all(|(key, value)| same(Some(value), b.get(key)))
+                && b.iter().all(|(key, value)| a.contains_key(key) || same(None, Some(value)))
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(Some(a), Some(b)))
+        }
+        (a, b) => a == b,
     }
 }
 

@@ -21,6 +21,17 @@ pub(super) fn create(pod: &mut Object, now: &str) {
     }
     pod.insert("status".to_owned(), status);
     apply_label_keys(pod);
+    apply_app_armor_annotations(pod);
+}
+
+pub(super) fn grace_period(pod: &Value, requested: Option<i64>) -> i64 {
+    let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    if ended || pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty) {
+        return 0;
+    }
+    let own = || pod["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or_default();
+    let period = requested.unwrap_or_else(own);
+    if period < 0 { 1 } else { period }
 }
 
 /// A kubelet writes status; what it leaves out of status is kept where forgetting it would mislead.
@@ -148,6 +159,42 @@ fn extend_selector(term: &mut Value, labels: &Value, keys: &[(&str, &str)]) {
         && let Value::Array(expressions) = selector.entry("matchExpressions").or_insert_with(|| json!([]))
     {
         expressions.extend(requirements);
+    }
+}
+
+/// A profile that is only given by the old annotation is written into the container's security context.
+fn apply_app_armor_annotations(pod: &mut Object) {
+    let annotations = pod.get("metadata").and_then(|m| m.get("annotations")).cloned().unwrap_or_default();
+    let Some(Value::Object(spec)) = pod.get_mut("spec") else { return };
+    if spec.get("os").is_some_and(|os| os["name"] == "windows") {
+        return;
+    }
+    let of_pod = spec.get("securityContext").and_then(|c| c.get("appArmorProfile")).cloned();
+    for key in ["initContainers", "containers", "ephemeralContainers"] {
+        let containers = spec.get_mut(key).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+            let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
+            let annotation = &annotations[format!("container.apparmor.security.beta.kubernetes.io/{name}")];
+            let Some(profile) = annotation.as_str().and_then(app_armor_profile) else { continue };
+            if of_pod.as_ref() == Some(&profile) {
+                continue;
+            }
+            let context = container.entry("securityContext").or_insert_with(|| json!({}));
+            if let Value::Object(context) = context {
+                context.entry("appArmorProfile").or_insert(profile);
+            }
+        }
+    }
+}
+
+fn app_armor_profile(annotation: &str) -> Option<Value> {
+    match annotation {
+        "unconfined" => Some(json!({"type": "Unconfined"})),
+        "runtime/default" => Some(json!({"type": "RuntimeDefault"})),
+        local => {
+            let profile = local.strip_prefix("localhost/").filter(|profile| !profile.is_empty())?;
+            Some(json!({"type": "Localhost", "localhostProfile": profile}))
+        }
     }
 }
 

@@ -24,7 +24,23 @@ const fn row(
     generation: Generation,
     default_deletion: Deletion,
 ) -> Strategy {
-    Strategy { group, kind, create_on_update, unconditional_update, default_deletion, status, generation }
+    Strategy {
+        group,
+        kind,
+        create_on_update,
+        unconditional_update,
+        default_deletion,
+        returns_deleted: false,
+        status,
+        generation,
+    }
+}
+
+impl Strategy {
+    /// Deletion answers with the object.
+    const fn returning(self) -> Self {
+        Self { returns_deleted: true, ..self }
+    }
 }
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
@@ -37,15 +53,15 @@ pub(super) const STRATEGIES: &[Strategy] = &[
     row("", "LimitRange", BOTH, Plain, Untracked, Background),
     row("", "Namespace", OVERWRITES, WithMetadata, Untracked, Background),
     row("", "Node", OVERWRITES, AtCreation, Untracked, Background),
-    row("", "PersistentVolume", OVERWRITES, WithMetadata, Untracked, Background),
-    row("", "PersistentVolumeClaim", OVERWRITES, WithMetadata, Untracked, Background),
-    row("", "Pod", OVERWRITES, WithMetadata, SPEC, Background),
-    row("", "PodTemplate", OVERWRITES, Plain, On(&["/template"]), Background),
+    row("", "PersistentVolume", OVERWRITES, WithMetadata, Untracked, Background).returning(),
+    row("", "PersistentVolumeClaim", OVERWRITES, WithMetadata, Untracked, Background).returning(),
+    row("", "Pod", OVERWRITES, WithMetadata, SPEC, Background).returning(),
+    row("", "PodTemplate", OVERWRITES, Plain, On(&["/template"]), Background).returning(),
     row("", "ReplicationController", OVERWRITES, WithMetadata, SPEC, Orphan),
-    row("", "ResourceQuota", OVERWRITES, WithMetadata, Untracked, Background),
+    row("", "ResourceQuota", OVERWRITES, WithMetadata, Untracked, Background).returning(),
     row("", "Secret", OVERWRITES, Plain, Untracked, Background),
-    row("", "Service", BOTH, WithMetadata, Untracked, Background),
-    row("", "ServiceAccount", OVERWRITES, Plain, Untracked, Background),
+    row("", "Service", BOTH, WithMetadata, Untracked, Background).returning(),
+    row("", "ServiceAccount", OVERWRITES, Plain, Untracked, Background).returning(),
     row(ADMISSION, "MutatingAdmissionPolicy", NEITHER, Plain, SPEC, Background),
     row(ADMISSION, "MutatingAdmissionPolicyBinding", NEITHER, Plain, SPEC, Background),
     row(ADMISSION, "MutatingWebhookConfiguration", NEITHER, Plain, On(&["/webhooks"]), Background),
@@ -79,15 +95,15 @@ pub(super) const STRATEGIES: &[Strategy] = &[
     row(RBAC, "ClusterRoleBinding", BOTH, Plain, Untracked, Background),
     row(RBAC, "Role", BOTH, Plain, Untracked, Background),
     row(RBAC, "RoleBinding", BOTH, Plain, Untracked, Background),
-    row("resource.k8s.io", "DeviceClass", OVERWRITES, Plain, SPEC, Background),
-    row("resource.k8s.io", "ResourceClaim", OVERWRITES, Only, Untracked, Background),
-    row("resource.k8s.io", "ResourceClaimTemplate", OVERWRITES, Plain, Untracked, Background),
-    row("resource.k8s.io", "ResourceSlice", OVERWRITES, Plain, SPEC, Background),
+    row("resource.k8s.io", "DeviceClass", OVERWRITES, Plain, SPEC, Background).returning(),
+    row("resource.k8s.io", "ResourceClaim", OVERWRITES, Only, Untracked, Background).returning(),
+    row("resource.k8s.io", "ResourceClaimTemplate", OVERWRITES, Plain, Untracked, Background).returning(),
+    row("resource.k8s.io", "ResourceSlice", OVERWRITES, Plain, SPEC, Background).returning(),
     row("scheduling.k8s.io", "PriorityClass", OVERWRITES, Plain, Fixed, Background),
-    row("storage.k8s.io", "CSIDriver", NEITHER, Plain, Late(&["/spec"]), Background),
-    row("storage.k8s.io", "CSINode", NEITHER, Plain, Untracked, Background),
+    row("storage.k8s.io", "CSIDriver", NEITHER, Plain, Late(&["/spec"]), Background).returning(),
+    row("storage.k8s.io", "CSINode", NEITHER, Plain, Untracked, Background).returning(),
     row("storage.k8s.io", "CSIStorageCapacity", NEITHER, Plain, Untracked, Background),
-    row("storage.k8s.io", "StorageClass", OVERWRITES, Plain, Untracked, Background),
-    row("storage.k8s.io", "VolumeAttachment", NEITHER, Only, Untracked, Background),
-    row("storage.k8s.io", "VolumeAttributesClass", OVERWRITES, Plain, Untracked, Background),
+    row("storage.k8s.io", "StorageClass", OVERWRITES, Plain, Untracked, Background).returning(),
+    row("storage.k8s.io", "VolumeAttachment", NEITHER, Only, Untracked, Background).returning(),
+    row("storage.k8s.io", "VolumeAttributesClass", OVERWRITES, Plain, Untracked, Background).returning(),
 ];

@@ -56,6 +56,20 @@ fn creation_clears_status_and_starts_generations() {
                     "numberReady": 0}}),
         ),
         (
+            "",
+            "PersistentVolumeClaim",
+            json!({"metadata": {}, "spec": {"dataSource": {"kind": "PersistentVolumeClaim", "name": "a"}}}),
+            json!({"metadata": {}, "status": {"phase": "Pending"}, "spec": {
+                "dataSource": {"kind": "PersistentVolumeClaim", "name": "a"},
+                "dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "a"}}}),
+        ),
+        (
+            "",
+            "PersistentVolumeClaim",
+            json!({"metadata": {}, "spec": {"dataSource": {"apiGroup": "x", "kind": "Y", "name": "a"}}}),
+            json!({"metadata": {}, "status": {"phase": "Pending"}, "spec": {}}),
+        ),
+        (
             "coordination.k8s.io",
             "Lease",
             json!({"metadata": {}, "spec": {"strategy": "x", "holderIdentity": "a"}}),
@@ -146,4 +160,21 @@ fn services_lose_what_their_new_type_does_not_have() {
     let expected = json!({"type": "ClusterIP", "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"],
         "ports": [{"port": 1}]});
     assert_eq!((&new["spec"], &new["status"]), (&expected, &json!({"loadBalancer": {}})));
+}
+
+#[test]
+fn only_pods_that_run_end_gracefully() {
+    let running = json!({"spec": {"nodeName": "n", "terminationGracePeriodSeconds": 30}, "status": {}});
+    let waiting = json!({"spec": {"terminationGracePeriodSeconds": 30}});
+    let ended = json!({"spec": {"nodeName": "n"}, "status": {"phase": "Failed"}});
+    for (kind, object, requested, expected) in [
+        ("ConfigMap", &running, Some(5), None),
+        ("Pod", &running, None, Some(30)),
+        ("Pod", &running, Some(5), Some(5)),
+        ("Pod", &running, Some(-5), Some(1)),
+        ("Pod", &waiting, Some(5), Some(0)),
+        ("Pod", &ended, Some(5), Some(0)),
+    ] {
+        assert_eq!(grace_period("", kind, object, requested), expected, "{kind} {requested:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Jobs get a selector that matches only their own pods; DaemonSets count changes of their template.
 
-use super::{Object, find};
+use super::{Object, find, same};
 use crate::conversion::TEMPLATE_GENERATION;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub(super) fn create_daemon_set(daemon_set: &mut Object) {
 }
 
 pub(super) fn update_daemon_set(daemon_set: &mut Object, old: &Object) {
-    let changed = find(daemon_set, "/spec/template") != find(old, "/spec/template");
+    let changed = !same(find(daemon_set, "/spec/template"), find(old, "/spec/template"));
     let generation = template_generation(old) + i64::from(changed);
     set_template_generation(daemon_set, generation);
 }

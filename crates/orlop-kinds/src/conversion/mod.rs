@@ -1,10 +1,14 @@
 //! What the trip through the internal version does to an object: twin fields agree, write-only fields go.
 //!
 //! Kubernetes converts every object to an unversioned form and back. For most kinds nothing changes; the rows
-//! below are the exceptions. Values are expected decoded and defaulted.
+//! below are the exceptions. Values are expected decoded and defaulted. Two kinds are served in two versions
+//! with one store behind them; [`to_version`] turns one into the other.
+
+mod autoscaler;
+mod event;
 
 use crate::catalog::{Shape, TypeId, catalog};
-use crate::codec::base64;
+use crate::codec::{self, base64};
 use serde_json::{Map, Value, json};
 
 type Object = Map<String, Value>;
@@ -22,7 +26,7 @@ const CONVERSIONS: &[(&str, Conversion)] = &[
     ("apps.v1.DaemonSetUpdateStrategy", |map| rolling(map, &["maxSurge", "maxUnavailable"])),
     ("apps.v1.StatefulSetUpdateStrategy", |map| rolling(map, &["partition"])),
     ("apps.v1.DaemonSet", daemon_set),
-    ("autoscaling.v1.HorizontalPodAutoscalerSpec", cpu_target),
+    ("autoscaling.v1.HorizontalPodAutoscaler", through_v2),
 ];
 
 /// Converts a value of a type to the internal version and back.
@@ -49,6 +53,28 @@ pub fn convert(ty: TypeId, value: &mut Value) {
         }
         (Shape::List(inner), Value::Array(items)) => items.iter_mut().for_each(|item| convert(*inner, item)),
         _ => {}
+    }
+}
+
+/// Turns an object of one group-version into the same object of another; the groups and versions are those of
+/// discovery. Does nothing for kinds that have only one. This is a trip of its own: [`convert`] is for objects
+/// that come back in the version they came in.
+pub fn to_version(kind: &str, from: (&str, &str), to: (&str, &str), value: &mut Value) {
+    let Value::Object(object) = &mut *value else { return };
+    match (kind, from, to) {
+        ("Event", ("", _), ("events.k8s.io", _)) | ("Event", ("events.k8s.io", _), ("", _)) => {
+            event::rename(object, to.0);
+        }
+        ("HorizontalPodAutoscaler", (_, "v1"), (_, "v2")) => autoscaler::to_v2(object),
+        ("HorizontalPodAutoscaler", (_, "v2"), (_, "v1")) => autoscaler::to_v1(object),
+        _ => return,
+    }
+    let api_version = if to.0.is_empty() { to.1.to_owned() } else { format!("{}/{}", to.0, to.1) };
+    object.insert("apiVersion".to_owned(), json!(api_version));
+    if let Some(decoded) =
+        catalog().type_of(to.0, to.1, kind).and_then(|ty| codec::decode(ty, value.take()).ok())
+    {
+        *value = decoded.value;
     }
 }
 
@@ -155,13 +181,48 @@ fn daemon_set(daemon_set: &mut Object) {
     }
 }
 
-fn cpu_target(spec: &mut Object) {
-    spec.entry("targetCPUUtilizationPercentage").or_insert_with(|| json!(80));
+fn through_v2(autoscaler: &mut Object) {
+    autoscaler::to_v2(autoscaler);
+    autoscaler::to_v1(autoscaler);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_with_two_versions_are_one_object() {
+        let hpa = ("autoscaling", "v2");
+        let old = ("autoscaling", "v1");
+        let mut object = json!({
+            "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
+            "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "D", "name": "d"},
+                "behavior": {"scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max",
+                    "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}},
+                "metrics": [
+                    {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "5"}}},
+                    {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]},
+            "status": {"currentMetrics": null, "desiredReplicas": 0},
+        });
+        let before = object.clone();
+        to_version("HorizontalPodAutoscaler", hpa, old, &mut object);
+        assert_eq!(object["spec"]["targetCPUUtilizationPercentage"], 50);
+        assert_eq!(
+            object["metadata"]["annotations"],
+            json!({
+                "autoscaling.alpha.kubernetes.io/metrics":
+                    r#"[{"type":"Pods","pods":{"metricName":"m","targetAverageValue":"5"}}]"#,
+                "autoscaling.alpha.kubernetes.io/behavior":
+                    r#"{"ScaleUp":{"StabilizationWindowSeconds":0,"SelectPolicy":"Max","Policies":[{"Type":"Pods","Value":4,"PeriodSeconds":15}],"Tolerance":null},"ScaleDown":null}"#,
+            })
+        );
+        to_version("HorizontalPodAutoscaler", old, hpa, &mut object);
+        assert_eq!(object, before);
+        let mut event = json!({"note": "n", "regarding": {"name": "a"}, "eventTime": null, "metadata": {}});
+        to_version("Event", ("events.k8s.io", "v1"), ("", "v1"), &mut event);
+        assert_eq!((&event["message"], &event["involvedObject"]), (&json!("n"), &json!({"name": "a"})));
+        assert_eq!(event["reportingComponent"], "");
+    }
 
     #[test]
     fn twin_fields_agree_and_write_only_fields_go() {
