@@ -14,10 +14,14 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 pub(crate) fn populate(server: &Inner) {
     for name in NAMESPACES {
         let namespaces = Inner::built_in("", "v1", "namespaces");
-        add(server, &namespaces, json!({
-            "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
-            "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
-        }));
+        add(
+            server,
+            &namespaces,
+            json!({
+                "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+                "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
+            }),
+        );
     }
     let rbac = |plural: &str| Inner::built_in("rbac.authorization.k8s.io", "v1", plural);
     let policy = catalog();
@@ -34,13 +38,25 @@ pub(crate) fn populate(server: &Inner) {
     }
     let classes = Inner::built_in("scheduling.k8s.io", "v1", "priorityclasses");
     for (name, value, description) in [
-        ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."),
-        ("system-node-critical", 2_000_001_000, "Used for system critical pods that must not be moved from their current node."),
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        ),
+        (
+            "system-node-critical",
+            2_000_001_000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
     ] {
-        add(server, &classes, json!({
-            "metadata": {"name": name, "generation": 1}, "value": value, "description": description,
-            "preemptionPolicy": "PreemptLowerPriority",
-        }));
+        add(
+            server,
+            &classes,
+            json!({
+                "metadata": {"name": name, "generation": 1}, "value": value, "description": description,
+                "preemptionPolicy": "PreemptLowerPriority",
+            }),
+        );
     }
     let services = Inner::built_in("", "v1", "services");
     let service = json!({

@@ -31,7 +31,11 @@ pub(crate) fn resolve(server: &Inner, method: &Method, route: &Route) -> Result<
     };
     let is_namespace = kind.plural == "namespaces" && kind.group.is_empty();
     if !kind.namespaced && !route.namespace.is_empty() && !is_namespace || route.extra > 0 {
-        return Err(if kind.custom().is_some() { ApiError::no_such_page() } else { ApiError::no_such_resource() });
+        return Err(if kind.custom().is_some() {
+            ApiError::no_such_page()
+        } else {
+            ApiError::no_such_resource()
+        });
     }
     let everywhere = kind.namespaced && route.namespace.is_empty();
     if everywhere && !route.name.is_empty() && route.verb != "watch" {
@@ -49,7 +53,8 @@ pub(crate) fn resolve(server: &Inner, method: &Method, route: &Route) -> Result<
         },
     };
     let only_reads = everywhere && !matches!(route.verb, "list" | "watch") && kind.is_stored();
-    let names_no_object = route.subresource.is_empty() && route.name.is_empty() == (route.verb == "update" || route.verb == "patch");
+    let names_no_object = route.subresource.is_empty()
+        && route.name.is_empty() == (route.verb == "update" || route.verb == "patch");
     let creates_by_name = route.verb == "create" && !route.name.is_empty() && route.subresource.is_empty();
     if only_reads || (names_no_object && matches!(route.verb, "update" | "patch")) || creates_by_name {
         return Err(ApiError::method_not_allowed());
@@ -59,7 +64,9 @@ pub(crate) fn resolve(server: &Inner, method: &Method, route: &Route) -> Result<
     }
     if route.verb == "watch" && verbs.iter().any(|verb| verb == "list") {
         let message = format!("watch is not supported on resources of kind \"{}\"", kind.plural);
-        return Err(ApiError::new(405, "MethodNotAllowed", message).with_details(json!({"kind": kind.plural})));
+        return Err(
+            ApiError::new(405, "MethodNotAllowed", message).with_details(json!({"kind": kind.plural}))
+        );
     }
     Err(ApiError::method_not_allowed())
 }
@@ -86,7 +93,9 @@ pub(crate) fn answer(
         [""] => Ok(Answer::Value(200, json!({"paths": paths(server)}))),
         ["version"] => Ok(Answer::Value(200, version())),
         [health @ ("healthz" | "livez" | "readyz")] => Ok(health_report(health, headers, route)),
-        ["healthz" | "livez" | "readyz", check] if CHECKS.contains(check) => Ok(Answer::Text(200, "ok".to_owned())),
+        ["healthz" | "livez" | "readyz", check] if CHECKS.contains(check) => {
+            Ok(Answer::Text(200, "ok".to_owned()))
+        }
         ["api" | "apis"] => {
             let accept = header_text(headers, header::ACCEPT);
             let format = accept_discovery(accept, accepted)?;
@@ -106,13 +115,15 @@ pub(crate) fn answer(
         ["apis", group, version] => legacy(server, group, version, headers, accepted),
         ["openapi", "v3", rest @ ..] => openapi::v3(server, rest),
         ["openapi", "v2"] => openapi::v2(server, header_text(headers, header::ACCEPT)),
-        [".well-known", "openid-configuration"] => Ok(Answer::Value(200, server.auth.openid_configuration(headers))),
-        ["openid", "v1", "jwks"] => {
-            match header_text(headers, header::ACCEPT) {
-                None | Some("*/*" | "application/jwk-set+json" | "") => Ok(Answer::Value(200, server.auth.jwks())),
-                Some(_) => Err(ApiError::new(406, "", "")),
-            }
+        [".well-known", "openid-configuration"] => {
+            Ok(Answer::Value(200, server.auth.openid_configuration(headers)))
         }
+        ["openid", "v1", "jwks"] => match header_text(headers, header::ACCEPT) {
+            None | Some("*/*" | "application/jwk-set+json" | "") => {
+                Ok(Answer::Value(200, server.auth.jwks()))
+            }
+            Some(_) => Err(ApiError::new(406, "", "")),
+        },
         _ => Err(ApiError::no_such_page()),
     }
 }
@@ -134,8 +145,9 @@ fn health_report(name: &str, _headers: &HeaderMap, _route: &Route) -> Answer {
 }
 
 fn paths(server: &Inner) -> Vec<String> {
-    let mut all: Vec<String> =
-        ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/"].map(str::to_owned).to_vec();
+    let mut all: Vec<String> = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/"]
+        .map(str::to_owned)
+        .to_vec();
     for (group, versions) in groups(server).iter().filter(|(group, _)| !group.is_empty()) {
         all.push(format!("/apis/{group}"));
         all.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));

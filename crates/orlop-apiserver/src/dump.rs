@@ -27,7 +27,9 @@ pub enum LoadError {
         number: usize,
     },
     /// No such kind is known, neither built-in nor defined in the dump.
-    #[error("document {number}: no kind `{kind}` in `{api_version}`; a dump must hold the CustomResourceDefinition too")]
+    #[error(
+        "document {number}: no kind `{kind}` in `{api_version}`; a dump must hold the CustomResourceDefinition too"
+    )]
     UnknownKind {
         /// Counted from 1.
         number: usize,
@@ -60,7 +62,11 @@ pub(crate) fn load(server: &Inner, text: &str) -> Result<(), LoadError> {
         if value.is_null() {
             continue;
         }
-        let named = [object::text(&value, "kind"), object::text(&value, "apiVersion"), object::meta_str(&value, "name")];
+        let named = [
+            object::text(&value, "kind"),
+            object::text(&value, "apiVersion"),
+            object::meta_str(&value, "name"),
+        ];
         if named.iter().any(|text| text.is_empty()) {
             return Err(LoadError::NotAnObject { number });
         }
@@ -70,9 +76,11 @@ pub(crate) fn load(server: &Inner, text: &str) -> Result<(), LoadError> {
     server.store.restore(&before.emptied());
     server.rebuild();
     // Definitions first: they say what the rest is.
-    objects.sort_by_key(|(number, value)| (object::text(value, "kind") != "CustomResourceDefinition", *number));
+    objects
+        .sort_by_key(|(number, value)| (object::text(value, "kind") != "CustomResourceDefinition", *number));
     for (number, value) in objects {
-        let (kind, version) = (object::text(&value, "kind").to_owned(), object::text(&value, "apiVersion").to_owned());
+        let (kind, version) =
+            (object::text(&value, "kind").to_owned(), object::text(&value, "apiVersion").to_owned());
         let Some(found) = find(server, &kind, &version) else {
             server.store.restore(&before);
             server.rebuild();
@@ -95,7 +103,8 @@ fn find(server: &Inner, kind: &str, api_version: &str) -> Option<Arc<Kind>> {
 
 fn insert(server: &Inner, kind: &Kind, mut value: Value) {
     let key = kind.key(object::meta_str(&value, "namespace"), object::meta_str(&value, "name"));
-    let expect = server.store.get(&kind.table, &key).map_or(Expect::Absent, |entry| Expect::At(entry.revision));
+    let expect =
+        server.store.get(&kind.table, &key).map_or(Expect::Absent, |entry| Expect::At(entry.revision));
     // Nobody else writes between the look and the commit that matters here: the last document wins either way.
     let _ = server.store.commit(&kind.table, &key, expect, server.now_ms(), |revision| {
         object::set_revision(&mut value, revision);

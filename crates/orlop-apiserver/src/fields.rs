@@ -82,7 +82,14 @@ impl Versions for KindVersions<'_> {
 
 impl Kind {
     /// A written object with the managed fields that follow from the write.
-    pub(crate) fn own(&self, live: Option<&Value>, new: Value, manager: &str, subresource: &str, now: &str) -> Value {
+    pub(crate) fn own(
+        &self,
+        live: Option<&Value>,
+        new: Value,
+        manager: &str,
+        subresource: &str,
+        now: &str,
+    ) -> Value {
         let version = self.api_version();
         let request = managed::Request {
             manager,

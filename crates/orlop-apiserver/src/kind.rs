@@ -130,7 +130,8 @@ impl Registry {
 
     /// A kind by its name in objects.
     pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Kind>> {
-        let mut candidates = self.iter().filter(|k| k.group == group && k.kind == kind && k.version == version);
+        let mut candidates =
+            self.iter().filter(|k| k.group == group && k.kind == kind && k.version == version);
         candidates.find(|k| k.is_stored())
     }
 
@@ -161,7 +162,9 @@ fn load_built_in() -> Registry {
                         Some((name.to_owned(), sub))
                     })
                     .collect();
-                let Some(type_id) = catalog().type_of(&group.name, &version.name, &resource.kind) else { continue };
+                let Some(type_id) = catalog().type_of(&group.name, &version.name, &resource.kind) else {
+                    continue;
+                };
                 let (store_group, store_version) = storage_of(&group.name, &version.name, &resource.name);
                 registry.insert(Kind {
                     group: group.name.clone(),
@@ -198,7 +201,8 @@ fn storage_of<'a>(group: &'a str, version: &'a str, plural: &str) -> (&'a str, &
         ("events.k8s.io", "events") => ("", "v1"),
         ("autoscaling", "horizontalpodautoscalers") => ("autoscaling", "v2"),
         (group, _) => {
-            let preferred = catalog().group(group).and_then(|g| g.versions.first()).map_or(version, |v| &v.name);
+            let preferred =
+                catalog().group(group).and_then(|g| g.versions.first()).map_or(version, |v| &v.name);
             let served = catalog().resource(group, preferred, plural).is_some();
             (group, if served { preferred } else { version })
         }

@@ -41,7 +41,8 @@ impl Accepted {
 }
 
 /// Media types of bodies and answers of built-in kinds.
-pub const BUILT_IN: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+pub const BUILT_IN: [&str; 3] =
+    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 /// Media types of bodies and answers of custom kinds.
 pub const CUSTOM: [&str; 2] = ["application/json", "application/yaml"];
 
@@ -78,8 +79,7 @@ struct Clause<'a> {
 impl<'a> Clause<'a> {
     fn parse(text: &'a str) -> Option<(f32, Self)> {
         let mut parts = text.split(';').map(str::trim);
-        let mut clause =
-            Self { media_type: parts.next()?, group: "", version: "", shape: "", pretty: false };
+        let mut clause = Self { media_type: parts.next()?, group: "", version: "", shape: "", pretty: false };
         let mut quality = 1.0;
         for parameter in parts {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
@@ -132,10 +132,18 @@ mod tests {
             (Some("application/yaml"), Shapes::All, Some((Format::Yaml, Shape::Whole))),
             (Some(table), Shapes::All, Some((Format::Json, Shape::Table))),
             (Some(table), Shapes::WholeOnly, Some((Format::Json, Shape::Whole))),
-            (Some("application/vnd.kubernetes.protobuf, application/json"), Shapes::All, Some((Format::Json, Shape::Whole))),
+            (
+                Some("application/vnd.kubernetes.protobuf, application/json"),
+                Shapes::All,
+                Some((Format::Json, Shape::Whole)),
+            ),
             (Some("text/html"), Shapes::All, None),
             (Some("application/json;as=Table;v=v9;g=meta.k8s.io"), Shapes::All, None),
-            (Some("application/json;q=0.1,application/yaml"), Shapes::All, Some((Format::Yaml, Shape::Whole))),
+            (
+                Some("application/json;q=0.1,application/yaml"),
+                Shapes::All,
+                Some((Format::Yaml, Shape::Whole)),
+            ),
         ] {
             let found = accept(header, &BUILT_IN, shapes).ok().map(|a| (a.format, a.shape));
             assert_eq!(found, expected, "{header:?}");

@@ -3,8 +3,8 @@
 use crate::rest::Answer;
 use crate::route::api_version;
 use crate::server::Inner;
-use crate::{crd, discovery};
 use crate::status::ApiError;
+use crate::{crd, discovery};
 use orlop_kinds::catalog::catalog;
 use serde_json::{Map, Value, json};
 
@@ -60,5 +60,6 @@ fn index(server: &Inner) -> Value {
 
 /// FNV-1a: a stable number for a path.
 fn path_hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -149,8 +149,13 @@ impl DeleteOptions {
     /// Reads options from a body that has been decoded as `DeleteOptions`.
     pub fn from_body(body: &Value) -> Result<Self, ApiError> {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-        let dry_run: Vec<&str> =
-            body.get("dryRun").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let dry_run: Vec<&str> = body
+            .get("dryRun")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let preconditions = body.get("preconditions");
         let mut options = Self {
             grace_seconds: body.get("gracePeriodSeconds").and_then(Value::as_i64),
@@ -199,7 +204,11 @@ impl DeleteOptions {
         };
         errors.extend(check_dry_run(dry_run));
         self.dry_run = !dry_run.is_empty();
-        if errors.is_empty() { Ok(()) } else { Err(ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &errors)) }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &errors))
+        }
     }
 }
 
@@ -291,7 +300,8 @@ impl ListOptions {
         }
         if !wanted.is_empty() {
             if self.send_initial_events.is_none() {
-                let detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+                let detail =
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
                 errors.push(FieldError::forbidden(&path, detail));
             }
             if wanted != "NotOlderThan" {
@@ -313,9 +323,21 @@ mod tests {
     #[test]
     fn bad_write_options_are_refused() {
         for (query, verb, message) in [
-            ("dryRun=all", WriteVerb::Create, r#"CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["all"]: supported values: "All""#),
-            ("force=true", WriteVerb::Patch, r#"PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch"#),
-            ("", WriteVerb::Apply, r#"PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch"#),
+            (
+                "dryRun=all",
+                WriteVerb::Create,
+                r#"CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["all"]: supported values: "All""#,
+            ),
+            (
+                "force=true",
+                WriteVerb::Patch,
+                r#"PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch"#,
+            ),
+            (
+                "",
+                WriteVerb::Apply,
+                r#"PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch"#,
+            ),
         ] {
             let error = WriteOptions::parse(&Query::parse(query), verb).expect_err(query);
             assert_eq!(error.message(), message);

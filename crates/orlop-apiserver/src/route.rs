@@ -168,10 +168,25 @@ mod tests {
             (Method::GET, "/api/v1/pods", "watch=0", "list v1 pods"),
             (Method::GET, "/api/v1/namespaces/n", "", "get v1 n: namespaces n"),
             (Method::PUT, "/api/v1/namespaces/n/finalize", "", "update v1 n: namespaces n finalize"),
-            (Method::DELETE, "/apis/apps/v1/namespaces/n/deployments", "", "deletecollection apps/v1 n: deployments"),
-            (Method::PATCH, "/apis/apps/v1/namespaces/n/deployments/d/scale", "", "patch apps/v1 n: deployments d scale"),
+            (
+                Method::DELETE,
+                "/apis/apps/v1/namespaces/n/deployments",
+                "",
+                "deletecollection apps/v1 n: deployments",
+            ),
+            (
+                Method::PATCH,
+                "/apis/apps/v1/namespaces/n/deployments/d/scale",
+                "",
+                "patch apps/v1 n: deployments d scale",
+            ),
             (Method::GET, "/api/v1/watch/namespaces/n/pods", "", "watch v1 n: pods"),
-            (Method::GET, "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode", "", "get rbac.authorization.k8s.io/v1 clusterroles system:node"),
+            (
+                Method::GET,
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
+                "",
+                "get rbac.authorization.k8s.io/v1 clusterroles system:node",
+            ),
             (Method::GET, "/healthz/ping", "", "get"),
             (Method::GET, "/apis/apps/v1", "", "get"),
         ] {

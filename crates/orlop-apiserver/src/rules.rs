@@ -27,7 +27,10 @@ impl Kind {
         let mut converted = object.clone();
         if matches!(self.source, Source::BuiltIn(_)) {
             let from = object::text(object, "apiVersion");
-            let pair = |text: &'_ str| text.rsplit_once('/').map_or((String::new(), text.to_owned()), |(g, v)| (g.to_owned(), v.to_owned()));
+            let pair = |text: &'_ str| {
+                text.rsplit_once('/')
+                    .map_or((String::new(), text.to_owned()), |(g, v)| (g.to_owned(), v.to_owned()))
+            };
             let (from, target) = (pair(from), pair(to));
             conversion::to_version(&self.kind, (&from.0, &from.1), (&target.0, &target.1), &mut converted);
         }
@@ -76,7 +79,9 @@ impl Kind {
     /// What becomes of a new object before it is validated.
     pub(crate) fn prepare_create(&self, object: &mut Value, context: &strategy::Context<'_>) {
         match &self.source {
-            Source::BuiltIn(_) => strategy::prepare_create(&self.group, &self.version, &self.kind, object, context),
+            Source::BuiltIn(_) => {
+                strategy::prepare_create(&self.group, &self.version, &self.kind, object, context)
+            }
             Source::Custom(custom) => custom.prepare_create(object),
         }
     }
@@ -111,7 +116,11 @@ impl Kind {
     pub(crate) fn validate_update(&self, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
         match &self.source {
             Source::BuiltIn(_) if crate::crd::is_definition(self) => {
-                if subresource.is_empty() { crate::crd::validate(object, Some(old)) } else { Vec::new() }
+                if subresource.is_empty() {
+                    crate::crd::validate(object, Some(old))
+                } else {
+                    Vec::new()
+                }
             }
             Source::BuiltIn(_) => validate::update(&self.id(), subresource, object, old),
             Source::Custom(custom) => custom.validate_update(self, subresource, object, old),
@@ -140,7 +149,9 @@ impl Kind {
 
     /// Whether a stored object is in a selection.
     pub(crate) fn selects(&self, selection: &Selection, stored: &Stored) -> bool {
-        if !stored.key.as_str().starts_with(selection.prefix()) || !selection.labels.matches(&stored.header.labels) {
+        if !stored.key.as_str().starts_with(selection.prefix())
+            || !selection.labels.matches(&stored.header.labels)
+        {
             return false;
         }
         if selection.fields.is_empty() {
@@ -148,7 +159,8 @@ impl Kind {
         }
         let (namespace, name) = stored.key.as_str().rsplit_once('/').unwrap_or(("", stored.key.as_str()));
         selection.fields.matches_name(namespace, name)
-            && (!selection.fields.needs_object() || selection.fields.matches(&self.read(stored), &self.selectable))
+            && (!selection.fields.needs_object()
+                || selection.fields.matches(&self.read(stored), &self.selectable))
     }
 
     /// Groups and versions in which a built-in kind is served.
@@ -196,7 +208,8 @@ impl Kind {
         match (self.group.as_str(), self.plural.as_str()) {
             ("", "pods") => {
                 let own = object::at(object, "spec.terminationGracePeriodSeconds").and_then(Value::as_i64);
-                let unscheduled = object::at(object, "spec.nodeName").and_then(Value::as_str).is_none_or(str::is_empty);
+                let unscheduled =
+                    object::at(object, "spec.nodeName").and_then(Value::as_str).is_none_or(str::is_empty);
                 let phase = object::at(object, "status.phase").and_then(Value::as_str).unwrap_or_default();
                 let over = matches!(phase, "Failed" | "Succeeded");
                 if unscheduled || over { Some(0) } else { Some(requested.or(own).unwrap_or(0).max(0)) }
@@ -207,22 +220,29 @@ impl Kind {
 
     /// For namespaces: whether content finalizers hold the object.
     pub(crate) fn namespace_deletion(&self, object: &Value) -> Option<bool> {
-        (self.group.is_empty() && self.plural == "namespaces").then(|| {
-            self.keeps_finalizing(object) || !object::finalizers(object).is_empty()
-        })
+        (self.group.is_empty() && self.plural == "namespaces")
+            .then(|| self.keeps_finalizing(object) || !object::finalizers(object).is_empty())
     }
 
     /// Whether finalizers outside the metadata hold an object.
     pub(crate) fn keeps_finalizing(&self, object: &Value) -> bool {
         self.group.is_empty()
             && self.plural == "namespaces"
-            && object::at(object, "spec.finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+            && object::at(object, "spec.finalizers")
+                .and_then(Value::as_array)
+                .is_some_and(|list| !list.is_empty())
     }
 
     /// Whether DELETE answers with the object rather than with a status.
     pub(crate) fn returns_deleted(&self) -> bool {
-        const CORE: [&str; 6] =
-            ["pods", "services", "persistentvolumeclaims", "persistentvolumes", "podtemplates", "resourcequotas"];
+        const CORE: [&str; 6] = [
+            "pods",
+            "services",
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "podtemplates",
+            "resourcequotas",
+        ];
         match self.group.as_str() {
             "" => CORE.contains(&self.plural.as_str()) || self.plural == "serviceaccounts",
             "storage.k8s.io" => self.plural != "csistoragecapacities",

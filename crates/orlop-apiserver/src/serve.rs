@@ -8,7 +8,8 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use orlop_clock::Timestamp;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
 };
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
@@ -67,10 +68,19 @@ impl Certificates {
         let ca_key = KeyPair::generate()?;
         let mut ca = params(&[], "orlop-ca", &[], now)?;
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        ca.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
         let ca_certificate = ca.self_signed(&ca_key)?;
         let issuer = Issuer::from_params(&ca, &ca_key);
-        let names = ["localhost", "127.0.0.1", "::1", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+        let names = [
+            "localhost",
+            "127.0.0.1",
+            "::1",
+            "10.0.0.1",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+        ];
         let server_key = KeyPair::generate()?;
         let mut server = params(&names, "orlop-apiserver", &[], now)?;
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -105,7 +115,12 @@ impl Certificates {
     }
 }
 
-fn params(names: &[&str], common_name: &str, groups: &[&str], now: Timestamp) -> Result<CertificateParams, rcgen::Error> {
+fn params(
+    names: &[&str],
+    common_name: &str,
+    groups: &[&str],
+    now: Timestamp,
+) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())?;
     params.distinguished_name.push(DnType::CommonName, common_name);
     for group in groups {
@@ -114,7 +129,8 @@ fn params(names: &[&str], common_name: &str, groups: &[&str], now: Timestamp) ->
     let at = |seconds: i64| {
         let day = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
         let text = day.to_string();
-        let number = |range: std::ops::Range<usize>| text.get(range).and_then(|t| t.parse::<i32>().ok()).unwrap_or(1);
+        let number =
+            |range: std::ops::Range<usize>| text.get(range).and_then(|t| t.parse::<i32>().ok()).unwrap_or(1);
         rcgen::date_time_ymd(number(0..4), number(5..7) as u8, number(8..10) as u8)
     };
     // Whole days, the one before included: clocks differ.
@@ -133,7 +149,11 @@ pub struct Serving {
 
 impl ApiServer {
     /// Listens on an address with TLS; port 0 takes a free one. Nothing is answered until [`Serving::run`].
-    pub async fn serve(&self, address: SocketAddr, certificates: &Certificates) -> Result<Serving, ServeError> {
+    pub async fn serve(
+        &self,
+        address: SocketAddr,
+        certificates: &Certificates,
+    ) -> Result<Serving, ServeError> {
         let acceptor = TlsAcceptor::from(Arc::new(certificates.config()?));
         let listener =
             TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
@@ -190,6 +210,7 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, server: ApiServer)
 fn certificate_user(certificate: &CertificateDer<'_>) -> Option<User> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
     let name = parsed.subject().iter_common_name().next()?.as_str().ok()?.to_owned();
-    let groups: Vec<&str> = parsed.subject().iter_organization().filter_map(|group| group.as_str().ok()).collect();
+    let groups: Vec<&str> =
+        parsed.subject().iter_organization().filter_map(|group| group.as_str().ok()).collect();
     Some(User::new(&name, &groups))
 }

@@ -26,7 +26,13 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    pub(crate) fn new(clock: Clock, rng: Rng, store: Store<Header>, admission: Admission, auth: Auth) -> Self {
+    pub(crate) fn new(
+        clock: Clock,
+        rng: Rng,
+        store: Store<Header>,
+        admission: Admission,
+        auth: Auth,
+    ) -> Self {
         Self {
             store: Arc::new(store),
             clock,
@@ -112,7 +118,12 @@ impl Inner {
     }
 
     /// Gives a Service its addresses and ports.
-    pub(crate) fn allocate(&self, kind: &Kind, object: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
+    pub(crate) fn allocate(
+        &self,
+        kind: &Kind,
+        object: &mut Value,
+        live: Option<&Value>,
+    ) -> Result<(), ApiError> {
         if kind.plural != "services" || !kind.group.is_empty() {
             return Ok(());
         }

@@ -114,7 +114,8 @@ fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Bod
             (error.code(), answer.into_body(accepted))
         }
     };
-    *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     *response.body_mut() = body;

@@ -75,19 +75,29 @@ impl Addresses {
             return;
         }
         let address = if wanted.is_empty() {
-            (1..255).map(|last| Ipv4Addr::new(NETWORK[0], NETWORK[1], NETWORK[2], last)).find(|ip| !self.ips.contains(ip))
+            (1..255)
+                .map(|last| Ipv4Addr::new(NETWORK[0], NETWORK[1], NETWORK[2], last))
+                .find(|ip| !self.ips.contains(ip))
         } else {
             match wanted.parse::<Ipv4Addr>() {
                 Ok(ip) if ip.octets()[..3] != NETWORK => {
                     let why = format!(
                         "failed to allocate IP {ip}: the provided IP ({ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24"
                     );
-                    errors.push(FieldError::invalid(&Path::new("spec").child("clusterIPs"), &json!([wanted]), why));
+                    errors.push(FieldError::invalid(
+                        &Path::new("spec").child("clusterIPs"),
+                        &json!([wanted]),
+                        why,
+                    ));
                     None
                 }
                 Ok(ip) if self.ips.contains(&ip) => {
                     let why = format!("failed to allocate IP {ip}: provided IP is already allocated");
-                    errors.push(FieldError::invalid(&Path::new("spec").child("clusterIPs"), &json!([wanted]), why));
+                    errors.push(FieldError::invalid(
+                        &Path::new("spec").child("clusterIPs"),
+                        &json!([wanted]),
+                        why,
+                    ));
                     None
                 }
                 // What is no address is left to validation.
@@ -104,7 +114,13 @@ impl Addresses {
         }
     }
 
-    fn allocate_ports(&mut self, service: &mut Value, live: Option<&Value>, needed: bool, errors: &mut Vec<FieldError>) {
+    fn allocate_ports(
+        &mut self,
+        service: &mut Value,
+        live: Option<&Value>,
+        needed: bool,
+        errors: &mut Vec<FieldError>,
+    ) {
         let before: BTreeSet<(i64, String)> = live.map(|live| node_ports(live).collect()).unwrap_or_default();
         if !needed {
             if let Some(live) = live {
@@ -125,7 +141,9 @@ impl Addresses {
             .and_then(|live| live["spec"]["ports"].as_array())
             .into_iter()
             .flatten()
-            .filter_map(|port| Some((port["port"].clone(), port["protocol"].clone(), port["nodePort"].as_i64()?)))
+            .filter_map(|port| {
+                Some((port["port"].clone(), port["protocol"].clone(), port["nodePort"].as_i64()?))
+            })
             .collect();
         let ports = service["spec"]["ports"].as_array().cloned().unwrap_or_default();
         let mut taken = BTreeSet::new();
@@ -133,12 +151,14 @@ impl Addresses {
         for (n, mut port) in ports.into_iter().enumerate() {
             let protocol = object::text(&port, "protocol").to_owned();
             let given = port["nodePort"].as_i64().unwrap_or(0);
-            let kept = kept_by_port.iter().find(|(p, proto, _)| *p == port["port"] && *proto == port["protocol"]);
+            let kept =
+                kept_by_port.iter().find(|(p, proto, _)| *p == port["port"] && *proto == port["protocol"]);
             let number = match (given, kept) {
                 (0, Some((_, _, number))) => Some(*number),
                 (0, None) => {
                     let free = |number: &i64| {
-                        !self.ports.contains(&(*number, protocol.clone())) && !taken.contains(&(*number, protocol.clone()))
+                        !self.ports.contains(&(*number, protocol.clone()))
+                            && !taken.contains(&(*number, protocol.clone()))
                     };
                     NODE_PORTS.clone().find(free)
                 }
@@ -149,7 +169,11 @@ impl Addresses {
                         let why = "provided port is not in the valid range. The range of valid ports is 30000-32767";
                         errors.push(FieldError::invalid(&path, &json!(given), why));
                     } else if self.ports.contains(&(given, protocol.clone())) {
-                        errors.push(FieldError::invalid(&path, &json!(given), "provided port is already allocated"));
+                        errors.push(FieldError::invalid(
+                            &path,
+                            &json!(given),
+                            "provided port is already allocated",
+                        ));
                     }
                     Some(given)
                 }
@@ -218,5 +242,7 @@ fn ips(service: &Value) -> impl Iterator<Item = Ipv4Addr> + '_ {
 
 fn node_ports(service: &Value) -> impl Iterator<Item = (i64, String)> + '_ {
     let ports = service["spec"]["ports"].as_array().into_iter().flatten();
-    ports.filter_map(|port| Some((port["nodePort"].as_i64().filter(|n| *n > 0)?, object::text(port, "protocol").to_owned())))
+    ports.filter_map(|port| {
+        Some((port["nodePort"].as_i64().filter(|n| *n > 0)?, object::text(port, "protocol").to_owned()))
+    })
 }

@@ -90,7 +90,8 @@ impl ApiError {
 
     /// 409 with the words for a lost optimistic lock.
     pub fn modified(group: &str, resource: &str, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(group, resource, name, why)
     }
 
@@ -118,8 +119,9 @@ impl ApiError {
     /// 415 for a body.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let accepted = accepted.join(", ");
-        let message =
-            format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {accepted}"
+        );
         Self::new(415, "UnsupportedMediaType", message)
     }
 

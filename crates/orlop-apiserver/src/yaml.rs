@@ -15,8 +15,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
     match strict {
         Ok(value) => Ok((normal(value), Vec::new())),
         Err(error) => {
-            let lenient: Result<Value, _> =
-                serde_saphyr::from_str_with_options(text, options(serde_saphyr::DuplicateKeyPolicy::LastWins));
+            let lenient: Result<Value, _> = serde_saphyr::from_str_with_options(
+                text,
+                options(serde_saphyr::DuplicateKeyPolicy::LastWins),
+            );
             match lenient {
                 Ok(value) => Ok((normal(value), vec![format!("yaml: {error}")])),
                 Err(error) => Err(format!("yaml: {error}")),
@@ -34,7 +36,9 @@ pub(crate) fn to_string(value: &Value) -> String {
 fn normal(value: Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => Value::from(float as i64),
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                Value::from(float as i64)
+            }
             _ => Value::Number(number),
         },
         Value::Array(items) => items.into_iter().map(normal).collect(),

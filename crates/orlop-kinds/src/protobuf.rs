@@ -150,7 +150,12 @@ fn message(ty: TypeId, bytes: &[u8], depth: usize) -> Result<Value, ProtobufErro
     Ok(Value::Object(object))
 }
 
-fn read_struct(ty: TypeId, bytes: &[u8], depth: usize, into: &mut Map<String, Value>) -> Result<(), ProtobufError> {
+fn read_struct(
+    ty: TypeId,
+    bytes: &[u8],
+    depth: usize,
+    into: &mut Map<String, Value>,
+) -> Result<(), ProtobufError> {
     let Shape::Struct(owner) = &catalog().get(ty).shape else { return Err(ProtobufError::Malformed) };
     for field in fields(bytes)? {
         let Some(declared) = owner.declared.iter().find(|d| d.number == field.number && d.number != 0) else {
@@ -236,7 +241,11 @@ fn scalar(ty: TypeId, wire: Wire<'_>, depth: usize) -> Result<Value, ProtobufErr
         (Shape::Bytes, Wire::Bytes(bytes)) => base64::encode(bytes).into(),
         (Shape::Time | Shape::MicroTime, Wire::Bytes(bytes)) => {
             let (seconds, nanos) = (varint_at(bytes, 1)?, varint_at(bytes, 2)?);
-            if bytes.is_empty() { Value::Null } else { crate::codec::time::print(seconds, nanos, matches!(shape, Shape::MicroTime)).into() }
+            if bytes.is_empty() {
+                Value::Null
+            } else {
+                crate::codec::time::print(seconds, nanos, matches!(shape, Shape::MicroTime)).into()
+            }
         }
         (Shape::Duration, Wire::Bytes(bytes)) => json!(format!("{}ns", varint_at(bytes, 1)?)),
         (Shape::Quantity, Wire::Bytes(bytes)) => {
@@ -256,11 +265,16 @@ fn scalar(ty: TypeId, wire: Wire<'_>, depth: usize) -> Result<Value, ProtobufErr
         },
         (Shape::SchemaOrList(inner), Wire::Bytes(bytes)) => match bytes_at(bytes, 1)? {
             Some(schema) => message(*inner, schema, depth)?,
-            None => repeated(bytes, 2)?.into_iter().map(|s| message(*inner, s, depth)).collect::<Result<_, _>>()?,
+            None => repeated(bytes, 2)?
+                .into_iter()
+                .map(|s| message(*inner, s, depth))
+                .collect::<Result<_, _>>()?,
         },
         (Shape::SchemaOrStrings(inner), Wire::Bytes(bytes)) => match bytes_at(bytes, 1)? {
             Some(schema) => message(*inner, schema, depth)?,
-            None => repeated(bytes, 2)?.into_iter().map(|s| String::from_utf8_lossy(s).into_owned()).collect(),
+            None => {
+                repeated(bytes, 2)?.into_iter().map(|s| String::from_utf8_lossy(s).into_owned()).collect()
+            }
         },
         _ => return Err(ProtobufError::Malformed),
     })
@@ -292,7 +306,8 @@ mod tests {
         let raw = [field(1, &metadata), field(2, &entry)].concat();
         let meta = [field(1, b"v1"), field(2, b"ConfigMap")].concat();
         let body = [MAGIC.to_vec(), field(1, &meta), field(2, &raw)].concat();
-        let expected = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "x"}, "data": {"a": "1"}});
+        let expected =
+            json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "x"}, "data": {"a": "1"}});
         assert_eq!(decode(&body), Ok(expected));
     }
 

@@ -38,7 +38,10 @@ pub(crate) struct Attributes {
 
 impl Attributes {
     fn is(&self, kind: &Kind, operation: Operation, group: &str, plural: &str) -> bool {
-        self.operation == operation && self.subresource.is_empty() && kind.group == group && kind.plural == plural
+        self.operation == operation
+            && self.subresource.is_empty()
+            && kind.group == group
+            && kind.plural == plural
     }
 }
 
@@ -70,7 +73,12 @@ impl Admission {
 
     /// Lets plugins change the object, or refuse it.
     #[expect(clippy::unused_async, reason = "webhooks will be asked here")]
-    pub(crate) async fn mutate(&self, server: &Inner, kind: &Kind, attributes: &mut Attributes) -> Result<(), ApiError> {
+    pub(crate) async fn mutate(
+        &self,
+        server: &Inner,
+        kind: &Kind,
+        attributes: &mut Attributes,
+    ) -> Result<(), ApiError> {
         use Operation::{Create, Update};
         if self.on("NamespaceLifecycle") {
             namespaces::check(server, kind, attributes)?;
@@ -107,7 +115,12 @@ impl Admission {
 
     /// Lets plugins refuse the object as it is to be stored.
     #[expect(clippy::unused_async, reason = "webhooks will be asked here")]
-    pub(crate) async fn validate(&self, server: &Inner, kind: &Kind, attributes: &mut Attributes) -> Result<(), ApiError> {
+    pub(crate) async fn validate(
+        &self,
+        server: &Inner,
+        kind: &Kind,
+        attributes: &mut Attributes,
+    ) -> Result<(), ApiError> {
         if kind.group == "rbac.authorization.k8s.io" && attributes.operation != Operation::Delete {
             let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
             server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;

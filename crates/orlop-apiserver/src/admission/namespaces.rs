@@ -12,7 +12,10 @@ const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 pub(super) fn check(server: &Inner, kind: &Kind, attributes: &Attributes) -> Result<(), ApiError> {
     let is_namespace = kind.group.is_empty() && kind.plural == "namespaces";
-    if is_namespace && attributes.operation == Operation::Delete && IMMORTAL.contains(&attributes.name.as_str()) {
+    if is_namespace
+        && attributes.operation == Operation::Delete
+        && IMMORTAL.contains(&attributes.name.as_str())
+    {
         let why = "this namespace may not be deleted";
         return Err(ApiError::forbidden(&kind.group, &kind.plural, &attributes.name, why));
     }

@@ -11,9 +11,14 @@ use serde_json::{Value, json};
 const TOLERATION_SECONDS: i64 = 300;
 
 /// `ServiceAccount`: every pod runs as one.
-pub(super) fn set_service_account(server: &Inner, kind: &Kind, attributes: &mut Attributes) -> Result<(), ApiError> {
+pub(super) fn set_service_account(
+    server: &Inner,
+    kind: &Kind,
+    attributes: &mut Attributes,
+) -> Result<(), ApiError> {
     let pod = &mut attributes.object;
-    let is_mirror = object::at(pod, "metadata.annotations").is_some_and(|a| a.get("kubernetes.io/config.mirror").is_some());
+    let is_mirror = object::at(pod, "metadata.annotations")
+        .is_some_and(|a| a.get("kubernetes.io/config.mirror").is_some());
     if is_mirror {
         return Ok(());
     }
@@ -21,7 +26,10 @@ pub(super) fn set_service_account(server: &Inner, kind: &Kind, attributes: &mut 
     let name = if named.is_empty() { "default" } else { named }.to_owned();
     let accounts = Inner::built_in("", "v1", "serviceaccounts");
     if server.find(&accounts, &attributes.namespace, &name).is_none() {
-        let why = format!("error looking up service account {}/{name}: serviceaccount \"{name}\" not found", attributes.namespace);
+        let why = format!(
+            "error looking up service account {}/{name}: serviceaccount \"{name}\" not found",
+            attributes.namespace
+        );
         return Err(ApiError::forbidden(&kind.group, &kind.plural, &attributes.name, &why));
     }
     object::set_at(pod, "spec.serviceAccountName", name.as_str().into());
@@ -35,14 +43,17 @@ pub(super) fn set_priority(server: &Inner, kind: &Kind, attributes: &mut Attribu
     if attributes.operation == Operation::Update {
         // Priority cannot be changed; a writer that leaves it out keeps it.
         for field in ["spec.priority", "spec.preemptionPolicy"] {
-            if let (None, Some(kept)) = (object::at(&attributes.object, field), object::at(&attributes.old, field)) {
+            if let (None, Some(kept)) =
+                (object::at(&attributes.object, field), object::at(&attributes.old, field))
+            {
                 object::set_at(&mut attributes.object, field, kept.clone());
             }
         }
         return Ok(());
     }
     let classes = Inner::built_in("scheduling.k8s.io", "v1", "priorityclasses");
-    let wanted = object::at(&attributes.object, "spec.priorityClassName").and_then(Value::as_str).unwrap_or_default();
+    let wanted =
+        object::at(&attributes.object, "spec.priorityClassName").and_then(Value::as_str).unwrap_or_default();
     let class = if wanted.is_empty() {
         default_class(server, &classes)
     } else {
@@ -84,16 +95,19 @@ fn default_class(server: &Inner, classes: &Kind) -> Option<Value> {
 }
 
 /// `Priority`: only one class can be the default.
-pub(super) fn check_priority_class(server: &Inner, kind: &Kind, attributes: &Attributes) -> Result<(), ApiError> {
+pub(super) fn check_priority_class(
+    server: &Inner,
+    kind: &Kind,
+    attributes: &Attributes,
+) -> Result<(), ApiError> {
     if attributes.operation == Operation::Delete || attributes.object["globalDefault"] != true {
         return Ok(());
     }
     match default_class(server, kind) {
         Some(class) if object::meta_str(&class, "name") != attributes.name => {
             let name = object::meta_str(&class, "name");
-            let why = format!(
-                "PriorityClass {name} is already marked as default. Only one default can exist"
-            );
+            let why =
+                format!("PriorityClass {name} is already marked as default. Only one default can exist");
             Err(ApiError::forbidden(&kind.group, &kind.plural, &attributes.name, &why))
         }
         _ => Ok(()),
@@ -102,7 +116,8 @@ pub(super) fn check_priority_class(server: &Inner, kind: &Kind, attributes: &Att
 
 /// `DefaultTolerationSeconds`: pods wait a while before they leave a broken node.
 pub(super) fn add_tolerations(pod: &mut Value) {
-    let mut tolerations = object::at(pod, "spec.tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut tolerations =
+        object::at(pod, "spec.tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
     let before = tolerations.len();
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let tolerated = tolerations.iter().any(|toleration| {

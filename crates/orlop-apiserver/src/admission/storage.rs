@@ -55,7 +55,8 @@ fn default_class(server: &Inner, kind: &Kind, annotation: &str) -> Option<String
     let snapshot = server.store.snapshot(&kind.table);
     let all = snapshot.iter().map(|stored| kind.read(stored));
     let marked = all.filter(|class| {
-        object::at(class, "metadata.annotations").and_then(|a| a.get(annotation)).and_then(Value::as_str) == Some("true")
+        object::at(class, "metadata.annotations").and_then(|a| a.get(annotation)).and_then(Value::as_str)
+            == Some("true")
     });
     let newest = marked.max_by(|a, b| {
         let age = |class: &Value| object::meta_str(class, "creationTimestamp").to_owned();

@@ -25,7 +25,10 @@ impl Auth {
         });
         match bearer {
             None | Some("") => Ok(Arc::new(User::anonymous())),
-            Some(token) => self.token_user(server, token, &[ISSUER]).map(|(user, _)| user).ok_or_else(ApiError::unauthorized),
+            Some(token) => self
+                .token_user(server, token, &[ISSUER])
+                .map(|(user, _)| user)
+                .ok_or_else(ApiError::unauthorized),
         }
     }
 
@@ -75,7 +78,9 @@ fn bound_user(server: &Inner, claims: &Value) -> Option<User> {
     user.uid = text("serviceaccount", "uid")?;
     let credential = format!("JTI={}", claims["jti"].as_str().unwrap_or_default());
     user.extra.insert("authentication.kubernetes.io/credential-id".to_owned(), vec![credential]);
-    for (part, plural, in_namespace) in [("pod", "pods", namespace), ("secret", "secrets", namespace), ("node", "nodes", "")] {
+    for (part, plural, in_namespace) in
+        [("pod", "pods", namespace), ("secret", "secrets", namespace), ("node", "nodes", "")]
+    {
         let (Some(name), Some(uid)) = (text(part, "name"), text(part, "uid")) else { continue };
         let is_part_of_pod = part == "node" && !bound["pod"].is_null();
         if !is_part_of_pod && !exists(plural, in_namespace, &name, &uid) {

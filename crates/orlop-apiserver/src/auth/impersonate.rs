@@ -19,11 +19,15 @@ impl Auth {
         headers: &HeaderMap,
         route: &Route,
     ) -> Result<Arc<User>, ApiError> {
-        let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
+        let text =
+            |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
         let name = text("impersonate-user");
         let uid = text("impersonate-uid");
-        let groups: Vec<String> =
-            headers.get_all("impersonate-group").iter().filter_map(|v| Some(v.to_str().ok()?.to_owned())).collect();
+        let groups: Vec<String> = headers
+            .get_all("impersonate-group")
+            .iter()
+            .filter_map(|v| Some(v.to_str().ok()?.to_owned()))
+            .collect();
         let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (header, value) in headers {
             if let (Some(key), Ok(value)) = (header.as_str().strip_prefix(EXTRA), value.to_str()) {
@@ -58,11 +62,13 @@ impl Auth {
         extra: &BTreeMap<String, Vec<String>>,
         route: &Route,
     ) -> Result<(), ApiError> {
-        let service_account = name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
-        let allowed = |verb: &'static str, group: &str, resource: &str, sub: &str, namespace: &str, name: &str| {
-            let attributes = Attributes::resource(verb, group, resource, sub, namespace, name);
-            matches!(self.decide(server, user, &attributes), Decision::Allowed(_))
-        };
+        let service_account =
+            name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+        let allowed =
+            |verb: &'static str, group: &str, resource: &str, sub: &str, namespace: &str, name: &str| {
+                let attributes = Attributes::resource(verb, group, resource, sub, namespace, name);
+                matches!(self.decide(server, user, &attributes), Decision::Allowed(_))
+            };
         let may_be_user = match service_account {
             Some((namespace, name)) => allowed("impersonate", "", "serviceaccounts", "", namespace, name),
             None => allowed("impersonate", "", "users", "", "", name),
@@ -110,7 +116,8 @@ fn complete_groups(user: &mut User) {
         }
         return;
     }
-    let service_account = user.name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+    let service_account =
+        user.name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
     if let (Some((namespace, _)), true) = (service_account, user.groups.is_empty()) {
         let own = format!("system:serviceaccounts:{namespace}");
         user.groups.extend(["system:serviceaccounts".to_owned(), own]);

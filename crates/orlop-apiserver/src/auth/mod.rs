@@ -143,7 +143,8 @@ impl Auth {
 
     /// `/.well-known/openid-configuration`.
     pub(crate) fn openid_configuration(&self, headers: &HeaderMap) -> Value {
-        let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:6443");
+        let host =
+            headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:6443");
         json!({
             "issuer": ISSUER, "jwks_uri": format!("https://{host}/openid/v1/jwks"),
             "response_types_supported": ["id_token"], "subject_types_supported": ["public"],

@@ -142,9 +142,12 @@ impl Rule {
         let full = attributes.full_resource();
         let any_with_sub = format!("*/{}", attributes.subresource);
         let resource = self.resources.iter().any(|resource| {
-            resource == "*" || *resource == full || (!attributes.subresource.is_empty() && *resource == any_with_sub)
+            resource == "*"
+                || *resource == full
+                || (!attributes.subresource.is_empty() && *resource == any_with_sub)
         });
-        let name = self.resource_names.is_empty() || self.resource_names.iter().any(|name| name == attributes.name);
+        let name =
+            self.resource_names.is_empty() || self.resource_names.iter().any(|name| name == attributes.name);
         has(&self.api_groups, attributes.group) && resource && name
     }
 
@@ -182,7 +185,9 @@ impl Rule {
         };
         let resource = |wanted: &String| {
             let any_with_sub = wanted.split_once('/').map(|(_, sub)| format!("*/{sub}"));
-            self.resources.iter().any(|mine| mine == "*" || mine == wanted || Some(mine) == any_with_sub.as_ref())
+            self.resources
+                .iter()
+                .any(|mine| mine == "*" || mine == wanted || Some(mine) == any_with_sub.as_ref())
         };
         let path = |wanted: &String| {
             self.paths.iter().any(|mine| match mine.strip_suffix('*') {
@@ -191,7 +196,8 @@ impl Rule {
             })
         };
         let names = self.resource_names.is_empty()
-            || (!atom.resource_names.is_empty() && atom.resource_names.iter().all(|n| self.resource_names.contains(n)));
+            || (!atom.resource_names.is_empty()
+                && atom.resource_names.iter().all(|n| self.resource_names.contains(n)));
         all(&self.verbs, &atom.verbs)
             && all(&self.api_groups, &atom.api_groups)
             && atom.resources.iter().all(resource)
@@ -243,7 +249,8 @@ impl Subject {
             "Group" => user.is_in(&self.name),
             "ServiceAccount" => {
                 let namespace = if self.namespace.is_empty() { binding_namespace } else { &self.namespace };
-                !namespace.is_empty() && user.name == format!("system:serviceaccount:{namespace}:{}", self.name)
+                !namespace.is_empty()
+                    && user.name == format!("system:serviceaccount:{namespace}:{}", self.name)
             }
             _ => false,
         }
@@ -480,8 +487,11 @@ mod tests {
 
     #[test]
     fn rules_allow_what_they_say() {
-        let pods = rule(json!({"apiGroups": [""], "resources": ["pods", "*/scale"], "verbs": ["get"], "resourceNames": []}));
-        let named = rule(json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"], "resourceNames": ["a"]}));
+        let pods = rule(
+            json!({"apiGroups": [""], "resources": ["pods", "*/scale"], "verbs": ["get"], "resourceNames": []}),
+        );
+        let named =
+            rule(json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"], "resourceNames": ["a"]}));
         let paths = rule(json!({"nonResourceURLs": ["/api/*", "/version"], "verbs": ["get"]}));
         let resource = |verb, sub, name| Attributes::resource(verb, "", "pods", sub, "n", name);
         assert!(pods.allows(&resource("get", "", "x")));
@@ -497,10 +507,13 @@ mod tests {
 
     #[test]
     fn a_rule_covers_what_it_could_grant() {
-        let held = rule(json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "list"]}));
+        let held =
+            rule(json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "list"]}));
         let covered = |value: Value| rule(value).atoms().iter().all(|atom| held.covers(atom));
         assert!(covered(json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]})));
-        assert!(covered(json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"], "resourceNames": ["x"]})));
+        assert!(covered(
+            json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"], "resourceNames": ["x"]})
+        ));
         assert!(!covered(json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]})));
         assert!(!covered(json!({"apiGroups": ["*"], "resources": ["deployments"], "verbs": ["get"]})));
     }

@@ -3,7 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey,
+};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
@@ -19,8 +21,10 @@ impl Signer {
         self.0.get_or_init(|| {
             let random = SystemRandom::new();
             let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-            let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("the system gives random numbers");
-            EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random).expect("a key just made can be read")
+            let document =
+                EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("the system gives random numbers");
+            EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random)
+                .expect("a key just made can be read")
         })
     }
 
@@ -34,8 +38,10 @@ impl Signer {
         let header = json!({"alg": "ES256", "kid": self.id()});
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", part(&header), part(claims));
-        let signature =
-            self.key().sign(&SystemRandom::new(), signed.as_bytes()).expect("the system gives random numbers");
+        let signature = self
+            .key()
+            .sign(&SystemRandom::new(), signed.as_bytes())
+            .expect("the system gives random numbers");
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 

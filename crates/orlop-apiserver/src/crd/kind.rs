@@ -45,7 +45,8 @@ impl CustomKind {
             .collect();
         let types = Arc::new(types);
         let storage = versions.iter().find(|version| version["storage"] == true);
-        let storage = storage.map(|version| api_version(group, object::text(version, "name"))).unwrap_or_default();
+        let storage =
+            storage.map(|version| api_version(group, object::text(version, "name"))).unwrap_or_default();
         let list = |value: &Value| -> Vec<String> {
             value.as_array().into_iter().flatten().filter_map(|v| Some(v.as_str()?.to_owned())).collect()
         };
@@ -76,7 +77,8 @@ impl CustomKind {
                     subresources.insert("scale".to_owned(), scale);
                 }
                 let selectable = version["selectableFields"].as_array().into_iter().flatten();
-                let selectable = selectable.map(|f| object::text(f, "jsonPath").trim_start_matches('.').to_owned());
+                let selectable =
+                    selectable.map(|f| object::text(f, "jsonPath").trim_start_matches('.').to_owned());
                 let custom = Self {
                     definition: object::meta_str(definition, "name").to_owned(),
                     state: object::meta_i64(definition, "generation").unwrap_or(0) as u64,
@@ -93,7 +95,16 @@ impl CustomKind {
                     short_names: list(&names["shortNames"]),
                     categories: list(&names["categories"]),
                     namespaced: spec["scope"] == "Namespaced",
-                    verbs: verbs(&["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]),
+                    verbs: verbs(&[
+                        "delete",
+                        "deletecollection",
+                        "get",
+                        "list",
+                        "patch",
+                        "create",
+                        "update",
+                        "watch",
+                    ]),
                     storage_version_hash: String::new(),
                     table: Table::new(&table_name(group, plural)),
                     storage: storage.clone(),
@@ -211,7 +222,13 @@ impl CustomKind {
 
     /// What is wrong with a changed object.
     #[expect(clippy::unused_self, reason = "the schema will be asked here")]
-    pub(crate) fn validate_update(&self, _kind: &Kind, _subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
+    pub(crate) fn validate_update(
+        &self,
+        _kind: &Kind,
+        _subresource: &str,
+        object: &Value,
+        old: &Value,
+    ) -> Vec<FieldError> {
         let empty = json!({});
         let meta = |object: &Value| object.get("metadata").cloned().unwrap_or_else(|| empty.clone());
         object_meta_update(&meta(object), &meta(old), &Path::new("metadata"))

@@ -36,7 +36,10 @@ pub(crate) fn reload(server: &Inner) {
 
 fn condition<'a>(definition: &'a Value, name: &str) -> Option<&'a str> {
     let conditions = definition["status"]["conditions"].as_array()?;
-    conditions.iter().find(|condition| condition["type"] == name).and_then(|condition| condition["status"].as_str())
+    conditions
+        .iter()
+        .find(|condition| condition["type"] == name)
+        .and_then(|condition| condition["status"].as_str())
 }
 
 /// Brings status in line with spec.
@@ -81,7 +84,10 @@ fn finalize(server: &Inner, kind: &Kind, definition: &Value) {
             }
         }
     }
-    let Some(stored) = server.store.get(&kind.table, &kind.key("", object::meta_str(definition, "name"))) else { return };
+    let Some(stored) = server.store.get(&kind.table, &kind.key("", object::meta_str(definition, "name")))
+    else {
+        return;
+    };
     let mut last = kind.read(&stored);
     let left: Vec<String> =
         object::finalizers(&last).into_iter().filter(|f| *f != FINALIZER).map(str::to_owned).collect();

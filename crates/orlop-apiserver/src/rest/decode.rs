@@ -42,9 +42,9 @@ impl<'a> Expected<'a> {
 
     /// A built-in kind that is not the request's own, such as a `Scale`.
     pub(super) fn built_in(group: &'a str, version: &'a str, kind: &'a str) -> Result<Self, ApiError> {
-        let id = catalog()
-            .type_of(group, version, kind)
-            .ok_or_else(|| ApiError::internal(&format!("no type for {kind} in {}", api_version(group, version))))?;
+        let id = catalog().type_of(group, version, kind).ok_or_else(|| {
+            ApiError::internal(&format!("no type for {kind} in {}", api_version(group, version)))
+        })?;
         Ok(Self { group, version, kind, rules: Rules::Type(id) })
     }
 
@@ -70,7 +70,8 @@ impl Call {
         let content_type = negotiate::content_type(self.content_type.as_deref()).to_owned();
         let (mut value, duplicates) = match content_type.as_str() {
             "application/json" => {
-                let parsed = json::parse(&body).map_err(|why| unrecognized(&expected, &why.to_string(), &body))?;
+                let parsed =
+                    json::parse(&body).map_err(|why| unrecognized(&expected, &why.to_string(), &body))?;
                 let duplicates = parsed.strict_errors();
                 (parsed.value, duplicates)
             }
@@ -85,7 +86,8 @@ impl Call {
                 }
             }
             _ => {
-                let accepted: &[&str] = if matches!(expected.rules, Rules::Type(_)) { &BUILT_IN } else { &CUSTOM };
+                let accepted: &[&str] =
+                    if matches!(expected.rules, Rules::Type(_)) { &BUILT_IN } else { &CUSTOM };
                 return Err(ApiError::unsupported_media_type(accepted));
             }
         };
@@ -107,13 +109,15 @@ impl Call {
         mut value: Value,
         expected: Expected<'_>,
     ) -> Result<(Value, Vec<String>), ApiError> {
-        let (kind, version) = (object::text(&value, "kind").to_owned(), object::text(&value, "apiVersion").to_owned());
+        let (kind, version) =
+            (object::text(&value, "kind").to_owned(), object::text(&value, "apiVersion").to_owned());
         match expected.rules {
             Rules::Type(id) => {
                 check_built_in(&kind, &version, &expected)?;
                 value["kind"] = expected.kind.into();
                 value["apiVersion"] = expected.api_version().into();
-                let decoded = codec::decode(id, value).map_err(|why| unusable(&expected, &why.to_string()))?;
+                let decoded =
+                    codec::decode(id, value).map_err(|why| unusable(&expected, &why.to_string()))?;
                 Ok((decoded.value, decoded.strict))
             }
             Rules::Custom(custom) => {
@@ -171,21 +175,32 @@ impl Call {
 
 fn check_built_in(kind: &str, version: &str, expected: &Expected<'_>) -> Result<(), ApiError> {
     let wanted = expected.api_version();
-    let (given_kind, given_version) =
-        (if kind.is_empty() { expected.kind } else { kind }, if version.is_empty() { &wanted } else { version });
+    let (given_kind, given_version) = (
+        if kind.is_empty() { expected.kind } else { kind },
+        if version.is_empty() { &wanted } else { version },
+    );
     if given_kind == expected.kind && given_version == wanted {
         return Ok(());
     }
     let (group, bare_version) = given_version.rsplit_once('/').unwrap_or(("", given_version));
     let why = if catalog().type_of(group, bare_version, given_kind).is_none() {
-        format!("no kind \"{given_kind}\" is registered for version \"{given_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"")
+        format!(
+            "no kind \"{given_kind}\" is registered for version \"{given_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        )
     } else if given_kind == expected.kind {
         return Err(ApiError::bad_request(format!(
             "the API version in the data ({given_version}) does not match the expected API version ({wanted})"
         )));
     } else {
-        let internal = if expected.group.is_empty() { "core" } else { expected.group.split('.').next().unwrap_or_default() };
-        format!("converting ({bare_version}.{given_kind}) to ({internal}.{}): unknown conversion", expected.kind)
+        let internal = if expected.group.is_empty() {
+            "core"
+        } else {
+            expected.group.split('.').next().unwrap_or_default()
+        };
+        format!(
+            "converting ({bare_version}.{given_kind}) to ({internal}.{}): unknown conversion",
+            expected.kind
+        )
     };
     Err(ApiError::bad_request(format!(
         "{given_kind} in version \"{bare_version}\" cannot be handled as a {}: {why}",
@@ -211,7 +226,9 @@ fn unrecognized_plain(expected: &Expected<'_>, why: &str, body: &[u8]) -> ApiErr
 
 fn unrecognized_with(expected: &Expected<'_>, why: &str, summary: &str) -> ApiError {
     let kind = expected.kind;
-    ApiError::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({summary})"))
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
+    ))
 }
 
 fn hex_summary(body: &[u8]) -> String {

@@ -1,7 +1,7 @@
 //! Deleting: at once, gracefully, or when the last finalizer is gone.
 
-use super::render::Answer;
 use super::Call;
+use super::render::Answer;
 use crate::admission::{Attributes, Operation};
 use crate::negotiate;
 use crate::object::{self, Stored};
@@ -36,12 +36,12 @@ impl Call {
         Ok(match deleted {
             Deleted::Gone(last) if kind.returns_deleted() => Answer::object(200, &kind, last, self.accepted),
             Deleted::Gone(last) => {
-                let mut details = json!({"name": name, "kind": kind.plural, "uid": object::meta_str(&last, "uid")});
+                let mut details =
+                    json!({"name": name, "kind": kind.plural, "uid": object::meta_str(&last, "uid")});
                 if !kind.group.is_empty() {
                     details["group"] = kind.group.as_str().into();
                 }
-                let status =
-                    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+                let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
                 Answer::Value(200, status)
             }
             Deleted::Going(object) => {
@@ -74,7 +74,11 @@ impl Call {
         let value = match content_type {
             "application/json" => {
                 let parsed = strict_json::parse(&self.body);
-                parsed.map_err(|why| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?.value
+                parsed
+                    .map_err(|why| {
+                        ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+                    })?
+                    .value
             }
             "application/yaml" => yaml::parse(&self.body).map_err(ApiError::bad_request)?.0,
             "application/vnd.kubernetes.protobuf" => {
@@ -97,7 +101,11 @@ impl Call {
         DeleteOptions::from_body(&options)
     }
 
-    pub(super) async fn delete_stored(&mut self, mut stored: Stored, options: &DeleteOptions) -> Result<Deleted, ApiError> {
+    pub(super) async fn delete_stored(
+        &mut self,
+        mut stored: Stored,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, ApiError> {
         let kind = self.kind.clone();
         loop {
             let live = kind.read(&stored);
@@ -133,11 +141,10 @@ impl Call {
                 return Ok(done);
             }
             // Another writer was faster: look again.
-            stored = self
-                .server
-                .store
-                .get(&kind.table, &stored.key)
-                .ok_or_else(|| self.not_found(stored.key.as_str().rsplit('/').next().unwrap_or_default()))?;
+            stored =
+                self.server.store.get(&kind.table, &stored.key).ok_or_else(|| {
+                    self.not_found(stored.key.as_str().rsplit('/').next().unwrap_or_default())
+                })?;
         }
     }
 
@@ -251,8 +258,11 @@ impl crate::kind::Kind {
             (None, Some(policy)) => policy == Propagation::Foreground,
             (None, None) => has(FOREGROUND) && !has(ORPHAN),
         };
-        let mut finalizers: Vec<String> =
-            present.iter().filter(|name| !matches!(**name, ORPHAN | FOREGROUND)).map(|s| (*s).to_owned()).collect();
+        let mut finalizers: Vec<String> = present
+            .iter()
+            .filter(|name| !matches!(**name, ORPHAN | FOREGROUND))
+            .map(|s| (*s).to_owned())
+            .collect();
         if orphan {
             finalizers.push(ORPHAN.to_owned());
         }

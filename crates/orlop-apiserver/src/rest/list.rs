@@ -1,8 +1,8 @@
 //! Listing: a consistent state, selected, in chunks, copied rather than encoded.
 
+use super::Call;
 use super::read::parse_version;
 use super::render::{self, Answer};
-use super::Call;
 use crate::negotiate::Shape;
 use crate::object::{Header, Stored};
 use crate::options::ListOptions;
@@ -85,7 +85,8 @@ impl Call {
         }
         let remaining = (next.is_some() && selection.is_everything()).then(|| rest.count() + 1);
         let token = next.and_then(|_| items.last()).map(|last| {
-            let start = format!("{}\u{0}", last.key.as_str().strip_prefix(&selection.prefix).unwrap_or_default());
+            let start =
+                format!("{}\u{0}", last.key.as_str().strip_prefix(&selection.prefix).unwrap_or_default());
             encode_continue(snapshot.revision, &start)
         });
         Ok(Chunk { items, revision: snapshot.revision, token, remaining })
@@ -103,7 +104,9 @@ impl Call {
                 let why = "specifying resource version is not allowed when using continue";
                 return Err(ApiError::bad_request(why));
             }
-            let Some(revision) = place.revision else { return Ok((store.snapshot(&self.kind.table), asked != "0")) };
+            let Some(revision) = place.revision else {
+                return Ok((store.snapshot(&self.kind.table), asked != "0"));
+            };
             return match store.snapshot_at(&self.kind.table, revision) {
                 Ok(snapshot) => Ok((snapshot, asked != "0")),
                 Err(ReadAtError::Future { current }) => {
@@ -129,12 +132,14 @@ impl Call {
         if !exact {
             return Ok((store.snapshot(&self.kind.table), true));
         }
-        store.snapshot_at(&self.kind.table, Revision(revision)).map(|s| (s, true)).map_err(|error| match error {
-            ReadAtError::Future { current } => ApiError::too_large_resource_version(revision, current.0),
-            ReadAtError::Compacted(_) => {
-                ApiError::expired("The resourceVersion for the provided list is too old.")
-            }
-        })
+        store.snapshot_at(&self.kind.table, Revision(revision)).map(|s| (s, true)).map_err(
+            |error| match error {
+                ReadAtError::Future { current } => ApiError::too_large_resource_version(revision, current.0),
+                ReadAtError::Compacted(_) => {
+                    ApiError::expired("The resourceVersion for the provided list is too old.")
+                }
+            },
+        )
     }
 
     /// Writes a list.

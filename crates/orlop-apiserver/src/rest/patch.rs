@@ -1,9 +1,9 @@
 //! Patching: four ways to compute the next state from the current one.
 
+use super::Call;
 use super::decode::Expected;
 use super::render::Answer;
 use super::write::{IfAbsent, Next};
-use super::Call;
 use crate::object;
 use crate::options::{FieldValidation, Force, WriteOptions, WriteVerb};
 use crate::status::ApiError;
@@ -26,8 +26,11 @@ impl Call {
     /// PATCH of an object or of a subresource that is written as a whole object.
     pub(super) async fn patch(&mut self, subresource: &str) -> Result<Answer, ApiError> {
         let (patch, options) = self.read_patch()?;
-        let if_absent =
-            if matches!(patch, Patch::Apply(_)) && subresource.is_empty() { IfAbsent::Create } else { IfAbsent::Refuse };
+        let if_absent = if matches!(patch, Patch::Apply(_)) && subresource.is_empty() {
+            IfAbsent::Create
+        } else {
+            IfAbsent::Refuse
+        };
         let subresource_owned = subresource.to_owned();
         let retry_options = options.clone();
         let (object, created) = self
@@ -49,8 +52,11 @@ impl Call {
         };
         if !known {
             if content_type == "application/strategic-merge-patch+json" {
-                let accepted =
-                    ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+                let accepted = [
+                    "application/json-patch+json",
+                    "application/merge-patch+json",
+                    "application/apply-patch+yaml",
+                ];
                 return Err(ApiError::unsupported_media_type(&accepted));
             }
             let error = ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
@@ -88,7 +94,10 @@ impl Call {
             ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
         })?;
         if !duplicates.is_empty() && options.field_validation == FieldValidation::Strict {
-            return Err(ApiError::bad_request(format!("error strict decoding YAML: {}", duplicates.join(", "))));
+            return Err(ApiError::bad_request(format!(
+                "error strict decoding YAML: {}",
+                duplicates.join(", ")
+            )));
         }
         match value {
             Value::Null => Ok(serde_json::json!({})),
@@ -130,7 +139,8 @@ impl Call {
                         json_type(patch)
                     )));
                 }
-                json_merge::apply(live.clone(), patch).map_err(|why| ApiError::bad_request(why.to_string()))?
+                json_merge::apply(live.clone(), patch)
+                    .map_err(|why| ApiError::bad_request(why.to_string()))?
             }
             (Patch::Strategic(patch), Some(live)) => strategic_patch(&kind, live, patch)?,
         };
@@ -150,7 +160,10 @@ impl Call {
             || object::text(&patched, "apiVersion") != kind.api_version();
         let (object, unknown) = self.decode_value(patched, expected).map_err(|error| {
             let why = error.message().to_owned();
-            let prefix = format!("{} in version \"{}\" cannot be handled as a {}: ", kind.kind, kind.version, kind.kind);
+            let prefix = format!(
+                "{} in version \"{}\" cannot be handled as a {}: ",
+                kind.kind, kind.version, kind.kind
+            );
             let why = why.strip_prefix(&prefix).unwrap_or(&why).to_owned();
             patch_refused(&kind.group, &kind.kind, &self.route.name, &text, &why, changed_kind)
         })?;
@@ -162,7 +175,12 @@ impl Call {
         Ok(object)
     }
 
-    fn report_strict_patch(&mut self, errors: Vec<String>, options: &WriteOptions, kind: &str) -> Result<(), ApiError> {
+    fn report_strict_patch(
+        &mut self,
+        errors: Vec<String>,
+        options: &WriteOptions,
+        kind: &str,
+    ) -> Result<(), ApiError> {
         match options.field_validation {
             FieldValidation::Strict => {
                 let why = format!("strict decoding error: {}", errors.join(", "));
@@ -201,14 +219,20 @@ impl Call {
         }
         if given_kind != kind.kind || given_version != kind.api_version() {
             let (group, version) = given_version.rsplit_once('/').unwrap_or(("", given_version));
-            return Err(ApiError::bad_request(format!("invalid object type: {group}/{version}, Kind={given_kind}")));
+            return Err(ApiError::bad_request(format!(
+                "invalid object type: {group}/{version}, Kind={given_kind}"
+            )));
         }
         if live.is_none() && !object::meta_str(patch, "uid").is_empty() {
-            let why = format!("uid mismatch: the provided object specified uid {}, and no existing object was found", object::meta_str(patch, "uid"));
+            let why = format!(
+                "uid mismatch: the provided object specified uid {}, and no existing object was found",
+                object::meta_str(patch, "uid")
+            );
             return Err(ApiError::conflict(&kind.group, &kind.plural, &self.route.name, &why));
         }
         let force = options.force == Force::Yes;
-        let mut object = kind.apply(live, patch, force, &options.field_manager, subresource, &self.server.now())?;
+        let mut object =
+            kind.apply(live, patch, force, &options.field_manager, subresource, &self.server.now())?;
         if live.is_none() {
             if object::meta_str(&object, "name").is_empty() {
                 object::set_meta(&mut object, "name", self.route.name.as_str());
@@ -256,7 +280,14 @@ pub(super) fn json_patch_error(error: json_patch::JsonPatchError) -> ApiError {
 }
 
 /// 422 with the whole patched object in its text, as the real server gives it.
-fn patch_refused(group: &str, kind: &str, name: &str, object: &str, why: &str, _changed_kind: bool) -> ApiError {
+fn patch_refused(
+    group: &str,
+    kind: &str,
+    name: &str,
+    object: &str,
+    why: &str,
+    _changed_kind: bool,
+) -> ApiError {
     let path = Path::new("patch");
     let quoted = orlop_schema::field::go_quote(object);
     let error = FieldError::with_value(Fault::Invalid, &path, Some(quoted), why);

@@ -1,8 +1,8 @@
 //! Binding a pod to a node, and evicting it.
 
+use super::Call;
 use super::decode::Expected;
 use super::render::Answer;
-use super::Call;
 use crate::object;
 use crate::options::{DeleteOptions, FieldValidation, WriteOptions, WriteVerb};
 use crate::selector::LabelSelector;
@@ -49,7 +49,8 @@ impl Call {
     /// POST of an Eviction: the pod goes, if its budget allows.
     pub(super) async fn evict(&mut self) -> Result<Answer, ApiError> {
         let name = self.route.name.clone();
-        let eviction = self.decode_as(Expected::built_in("policy", "v1", "Eviction")?, FieldValidation::Warn)?;
+        let eviction =
+            self.decode_as(Expected::built_in("policy", "v1", "Eviction")?, FieldValidation::Warn)?;
         let given = object::meta_str(&eviction, "name");
         if !given.is_empty() && given != name {
             return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
@@ -72,7 +73,8 @@ impl Call {
     /// Takes one disruption from the pod's budget, or says that there is none to take.
     fn ask_budget(&self, pod: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
         let budgets = Inner::built_in("policy", "v1", "poddisruptionbudgets");
-        let labels: Vec<(Box<str>, Box<str>)> = object::labels(pod).map(|(k, v)| (k.into(), v.into())).collect();
+        let labels: Vec<(Box<str>, Box<str>)> =
+            object::labels(pod).map(|(k, v)| (k.into(), v.into())).collect();
         let prefix = format!("{}/", self.namespace());
         let snapshot = self.server.store.snapshot(&budgets.table);
         let matching: Vec<_> = snapshot
@@ -93,7 +95,8 @@ impl Call {
         let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
         let unready = !is_ready(pod);
         let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
-        let healthy_enough = number("currentHealthy") >= number("desiredHealthy") && number("desiredHealthy") > 0;
+        let healthy_enough =
+            number("currentHealthy") >= number("desiredHealthy") && number("desiredHealthy") > 0;
         if unready && (always || healthy_enough) {
             return Ok(());
         }
@@ -112,11 +115,18 @@ impl Call {
             });
             let text = "Cannot evict pod as it would violate the pod's disruption budget.";
             let details = json!({"causes": [cause], "retryAfterSeconds": 10});
-            return Err(ApiError::new(429, "TooManyRequests", text).with_details(details).with_retry_after(10));
+            return Err(ApiError::new(429, "TooManyRequests", text)
+                .with_details(details)
+                .with_retry_after(10));
         }
         let allowed = number("disruptionsAllowed");
         if allowed < 0 {
-            return Err(ApiError::forbidden("policy", "poddisruptionbudgets", &budget_name, "pdb disruptions allowed is negative"));
+            return Err(ApiError::forbidden(
+                "policy",
+                "poddisruptionbudgets",
+                &budget_name,
+                "pdb disruptions allowed is negative",
+            ));
         }
         let disrupted = budget["status"]["disruptedPods"].as_object().cloned().unwrap_or_default();
         if disrupted.len() > DISRUPTED_MAX {
@@ -165,7 +175,9 @@ fn bound_pod(pod: &Value, binding: &Value, name: &str, node: &str, now: &str) ->
     }
     let (wanted, found) = (object::meta_str(binding, "uid"), object::meta_str(pod, "uid"));
     if !wanted.is_empty() && wanted != found {
-        return conflict(&format!("the UID in the precondition ({wanted}) does not match the UID in record ({found})"));
+        return conflict(&format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({found})"
+        ));
     }
     let mut next = pod.clone();
     object::set_at(&mut next, "spec.nodeName", node.into());
@@ -178,7 +190,9 @@ fn bound_pod(pod: &Value, binding: &Value, name: &str, node: &str, now: &str) ->
     }
     let mut conditions = next["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.retain(|condition| condition["type"] != "PodScheduled");
-    conditions.push(json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now, "lastProbeTime": null}));
+    conditions.push(
+        json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now, "lastProbeTime": null}),
+    );
     object::set_at(&mut next, "status.conditions", Value::Array(conditions));
     Ok(next)
 }

@@ -1,7 +1,7 @@
 //! Reading one object.
 
-use super::render::{self, Answer};
 use super::Call;
+use super::render::{self, Answer};
 use crate::negotiate::Shape;
 use crate::object::Stored;
 use crate::status::ApiError;

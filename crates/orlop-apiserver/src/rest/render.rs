@@ -42,7 +42,9 @@ impl Answer {
         match (self, accepted.format) {
             (Self::Text(_, text), _) => ("text/plain; charset=utf-8", Body::whole(text)),
             (Self::Stream(body), _) => ("application/json", body),
-            (Self::Bytes(_, bytes), Format::Json) if !accepted.pretty => ("application/json", Body::whole(bytes)),
+            (Self::Bytes(_, bytes), Format::Json) if !accepted.pretty => {
+                ("application/json", Body::whole(bytes))
+            }
             (Self::Bytes(_, bytes), _) => write(&object::decode(&bytes), accepted),
             (Self::Value(_, value), _) => write(&value, accepted),
         }

@@ -1,7 +1,7 @@
 //! Questions that are answered and not stored: may someone do this, who am I, whose token is this.
 
-use super::render::Answer;
 use super::Call;
+use super::render::Answer;
 use crate::auth::{Attributes, Decision, ISSUER, User};
 use crate::object;
 use crate::options::{WriteOptions, WriteVerb};
@@ -37,12 +37,11 @@ impl Call {
                 let namespace = self.route.namespace.clone();
                 let asked = object::at(&review, "spec.resourceAttributes.namespace").and_then(Value::as_str);
                 if asked.unwrap_or_default() != namespace {
-                    let why = format!(
-                        "spec.resourceAttributes.namespace must match namespace: {namespace}"
-                    );
+                    let why = format!("spec.resourceAttributes.namespace must match namespace: {namespace}");
                     return Err(ApiError::bad_request(why));
                 }
-                let status = self.access_status(&asked_user(&review["spec"]), &review["spec"], Some(&namespace));
+                let status =
+                    self.access_status(&asked_user(&review["spec"]), &review["spec"], Some(&namespace));
                 review["status"] = status;
             }
             "SelfSubjectRulesReview" => {
@@ -73,7 +72,11 @@ impl Call {
             )
         } else {
             let verb = object::text(path, "verb");
-            Attributes { path: object::text(path, "path"), is_resource: false, ..Attributes::resource(verb, "", "", "", "", "") }
+            Attributes {
+                path: object::text(path, "path"),
+                is_resource: false,
+                ..Attributes::resource(verb, "", "", "", "", "")
+            }
         };
         match self.server.auth.decide(&self.server, user, &attributes) {
             Decision::Allowed(reason) if reason.is_empty() => json!({"allowed": true}),
@@ -98,7 +101,8 @@ impl Call {
         let (mut resources, mut paths) = (Vec::new(), Vec::new());
         for rule in rules {
             if !rule.resources.is_empty() {
-                let mut value = json!({"verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources});
+                let mut value =
+                    json!({"verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources});
                 if !rule.resource_names.is_empty() {
                     value["resourceNames"] = json!(rule.resource_names);
                 }
@@ -112,10 +116,13 @@ impl Call {
     }
 
     fn token_status(&self, spec: &Value) -> Value {
-        let asked: Vec<&str> = spec["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let asked: Vec<&str> =
+            spec["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let audiences = if asked.is_empty() { vec![ISSUER] } else { asked };
         match self.server.auth.token_user(&self.server, object::text(spec, "token"), &audiences) {
-            Some((user, good_for)) => json!({"authenticated": true, "user": user.info(), "audiences": good_for}),
+            Some((user, good_for)) => {
+                json!({"authenticated": true, "user": user.info(), "audiences": good_for})
+            }
             None => json!({"user": {}, "error": "[invalid bearer token]"}),
         }
     }
@@ -126,8 +133,12 @@ fn asked_user(spec: &Value) -> User {
     let list = |value: &Value| -> Vec<String> {
         value.as_array().into_iter().flatten().filter_map(|v| Some(v.as_str()?.to_owned())).collect()
     };
-    let extra: BTreeMap<String, Vec<String>> =
-        spec["extra"].as_object().into_iter().flatten().map(|(key, values)| (key.clone(), list(values))).collect();
+    let extra: BTreeMap<String, Vec<String>> = spec["extra"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, values)| (key.clone(), list(values)))
+        .collect();
     User {
         name: object::text(spec, "user").to_owned(),
         uid: object::text(spec, "uid").to_owned(),

@@ -1,16 +1,16 @@
 //! The scale subresource: one shape for everything that has replicas.
 
+use super::Call;
 use super::decode::Expected;
 use super::patch::Patch;
 use super::render::Answer;
 use super::write::{IfAbsent, Next};
-use super::Call;
 use crate::kind::Source;
 use crate::object;
 use crate::options::{FieldValidation, Force, WriteOptions, WriteVerb};
 use crate::status::ApiError;
 use orlop_kinds::validate;
-use orlop_merge::managed::{self, ScaleFields};
+use orlop_merge::managed::{self, Replicas, ScaleFields};
 use orlop_merge::{Filter, OneVersion, Path as FieldPath, PathElement, json_merge, json_patch, strategic};
 use serde_json::{Value, json};
 
@@ -63,7 +63,9 @@ impl Call {
         {
             status["selector"] = selector.into();
         }
-        Ok(json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}))
+        Ok(
+            json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}),
+        )
     }
 
     /// GET of a scale.
@@ -98,21 +100,24 @@ impl Call {
                         now: &now,
                         reset: &Filter::exclude(&[]),
                     };
-                    let force = if force == Force::Yes { orlop_merge::Force::Yes } else { orlop_merge::Force::No };
+                    let force =
+                        if force == Force::Yes { orlop_merge::Force::Yes } else { orlop_merge::Force::No };
                     let applied = managed::apply(&scale_versions()?, Some(live), patch, force, &request);
                     let mut scale = applied.map_err(crate::fields::apply_error)?;
                     let owned = scale["metadata"]["managedFields"].take();
                     return Ok(Scaled { scale, owned: owned.as_array().cloned() });
                 }
-                Patch::Json(patch) => json_patch::apply(live.clone(), patch).map_err(super::patch::json_patch_error)?,
-                Patch::Merge(patch) => {
-                    json_merge::apply(live.clone(), patch).map_err(|why| ApiError::bad_request(why.to_string()))?
+                Patch::Json(patch) => {
+                    json_patch::apply(live.clone(), patch).map_err(super::patch::json_patch_error)?
                 }
+                Patch::Merge(patch) => json_merge::apply(live.clone(), patch)
+                    .map_err(|why| ApiError::bad_request(why.to_string()))?,
                 Patch::Strategic(patch) => {
                     let name = "io.k8s.api.autoscaling.v1.Scale";
                     let ty = crate::fields::schema().object_type(name);
                     let ty = ty.ok_or_else(|| ApiError::internal("no schema for Scale"))?;
-                    strategic::apply(&ty, live.clone(), patch.clone()).map_err(super::patch::strategic_error)?
+                    strategic::apply(&ty, live.clone(), patch.clone())
+                        .map_err(super::patch::strategic_error)?
                 }
             };
             let expected = Expected::built_in("autoscaling", "v1", "Scale")?;
@@ -139,7 +144,7 @@ impl Call {
                     FieldPath(paths.spec.split('.').map(PathElement::field).collect());
                 let version = call.kind.api_version();
                 let entries = live["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
-                let replicas = [(version.as_str(), Some(replicas_path))];
+                let replicas = [(version.as_str(), Replicas::At(replicas_path))];
                 let fields = ScaleFields { parent: &entries, api_version: &version, replicas: &replicas };
                 let scale_entries = fields.to_scale().unwrap_or_default();
                 live_scale["metadata"]["managedFields"] = json!(scale_entries);
@@ -159,7 +164,8 @@ impl Call {
                             reset: &Filter::exclude(&[]),
                         };
                         object::set_meta(&mut scale, "managedFields", Value::Null);
-                        let written = managed::update(&scale_versions()?, Some(&live_scale), scale.clone(), &request);
+                        let written =
+                            managed::update(&scale_versions()?, Some(&live_scale), scale.clone(), &request);
                         written["metadata"]["managedFields"].as_array().cloned().unwrap_or_default()
                     }
                 };
@@ -225,7 +231,8 @@ fn selector_text(selector: &Value) -> String {
         .collect();
     for rule in map.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
         let key = object::text(rule, "key");
-        let mut values: Vec<&str> = rule["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut values: Vec<&str> =
+            rule["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         values.sort_unstable();
         let text = match object::text(rule, "operator") {
             "In" => format!("{key} in ({})", values.join(",")),
@@ -238,4 +245,3 @@ fn selector_text(selector: &Value) -> String {
     terms.sort();
     terms.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
 }
-

@@ -1,7 +1,7 @@
 //! Subresources and kinds that are answered rather than stored.
 
-use super::render::Answer;
 use super::Call;
+use super::render::Answer;
 use crate::object;
 use crate::status::ApiError;
 use orlop_schema::field::{FieldError, Path};
@@ -18,7 +18,11 @@ impl Call {
             ("pods", "exec" | "attach" | "portforward", _) => self.pod_stream(),
             (_, "proxy", _) => {
                 self.stored(&self.route.name)?;
-                Err(ApiError::new(503, "ServiceUnavailable", "nothing runs behind this server: there is nothing to proxy to"))
+                Err(ApiError::new(
+                    503,
+                    "ServiceUnavailable",
+                    "nothing runs behind this server: there is nothing to proxy to",
+                ))
             }
             _ => Err(ApiError::method_not_allowed()),
         }

@@ -1,16 +1,16 @@
 //! TokenRequest: a signed token for a service account, good for a while and bound to what it is for.
 
+use super::Call;
 use super::decode::Expected;
 use super::render::Answer;
-use super::Call;
 use crate::auth::ISSUER;
 use crate::object;
 use crate::options::{WriteOptions, WriteVerb};
 use crate::server::Inner;
 use crate::status::ApiError;
 use orlop_clock::SignedDuration;
-use orlop_kinds::{defaults, validate};
 use orlop_kinds::catalog::catalog;
+use orlop_kinds::{defaults, validate};
 use serde_json::{Value, json};
 
 /// How long a token lives that asks for nothing.
@@ -30,7 +30,11 @@ impl Call {
         let given = object::meta_str(&request, "name");
         if !given.is_empty() && given != name {
             let path = orlop_schema::field::Path::new("metadata").child("name");
-            let error = orlop_schema::field::FieldError::invalid(&path, &json!(given), "must match the service account name if specified");
+            let error = orlop_schema::field::FieldError::invalid(
+                &path,
+                &json!(given),
+                "must match the service account name if specified",
+            );
             return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", given, &[error]));
         }
         let kind = validate::Kind { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
@@ -63,7 +67,8 @@ impl Call {
             object::copy_meta(&mut request, &account, field);
         }
         object::set_meta(&mut request, "creationTimestamp", self.server.now());
-        request["spec"] = json!({"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound});
+        request["spec"] =
+            json!({"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound});
         let token = if options.dry_run { String::new() } else { self.server.auth.sign(&claims) };
         request["status"] = json!({"token": token, "expirationTimestamp": crate::server::rfc3339(ends)});
         Ok(Answer::Value(201, request))
@@ -97,16 +102,22 @@ impl Call {
             return Err(ApiError::conflict("", kind, name, &why));
         }
         claim[part] = json!({"name": name, "uid": uid});
-        let account = object::at(&found, "spec.serviceAccountName").and_then(Value::as_str).unwrap_or_default();
+        let account =
+            object::at(&found, "spec.serviceAccountName").and_then(Value::as_str).unwrap_or_default();
         if part == "pod" && account != self.route.name {
-            let why = format!("cannot bind token for serviceaccount \"{}\" to pod running with different serviceaccount name.", self.route.name);
+            let why = format!(
+                "cannot bind token for serviceaccount \"{}\" to pod running with different serviceaccount name.",
+                self.route.name
+            );
             return Err(ApiError::bad_request(why));
         }
         if part == "pod"
-            && let Some(node) = object::at(&found, "spec.nodeName").and_then(Value::as_str).filter(|n| !n.is_empty())
+            && let Some(node) =
+                object::at(&found, "spec.nodeName").and_then(Value::as_str).filter(|n| !n.is_empty())
         {
             let nodes = Inner::built_in("", "v1", "nodes");
-            let uid = self.server.find(&nodes, "", node).map(|node| object::meta_str(&node, "uid").to_owned());
+            let uid =
+                self.server.find(&nodes, "", node).map(|node| object::meta_str(&node, "uid").to_owned());
             claim["node"] = match uid {
                 Some(uid) => json!({"name": node, "uid": uid}),
                 None => json!({"name": node}),

@@ -1,9 +1,9 @@
 //! Watching: what exists, if asked for, then what happens, in order, as long as the client reads.
 
+use super::Call;
 use super::list::Selection;
 use super::read::parse_version;
 use super::render::{self, Answer};
-use super::Call;
 use crate::body::{Body, Step};
 use crate::kind::Kind;
 use crate::negotiate::Shape;
@@ -47,7 +47,8 @@ impl Call {
         let selection = self.selection(&options)?;
         let store = &self.server.store;
         let asked = options.resource_version.as_str();
-        let version = if asked.is_empty() { 0 } else { parse_version(asked).map_err(ApiError::internal_plain)? };
+        let version =
+            if asked.is_empty() { 0 } else { parse_version(asked).map_err(ApiError::internal_plain)? };
         let wants_initial = options.send_initial_events.unwrap_or(version == 0);
         let snapshot = store.snapshot(&self.kind.table);
         let from = if wants_initial || version == 0 { snapshot.revision } else { Revision(version) };
@@ -193,7 +194,9 @@ impl State {
                 };
                 let natural = matches!(
                     (event.kind, name),
-                    (EventKind::Created, "ADDED") | (EventKind::Updated, "MODIFIED") | (EventKind::Deleted, "DELETED")
+                    (EventKind::Created, "ADDED")
+                        | (EventKind::Updated, "MODIFIED")
+                        | (EventKind::Deleted, "DELETED")
                 );
                 let write = || {
                     let mut out = Vec::with_capacity(event.entry.body.len() + 64);

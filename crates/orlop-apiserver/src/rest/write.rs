@@ -1,7 +1,7 @@
 //! Writing: create and update, and the steps that every write takes on its way to the store.
 
-use super::render::Answer;
 use super::Call;
+use super::render::Answer;
 use crate::admission::{Attributes, Operation};
 use crate::object::{self, Stored};
 use crate::options::{WriteOptions, WriteVerb};
@@ -70,7 +70,9 @@ impl Call {
         let mut object = attributes.object.take();
         let given = object::meta_str(&object, "resourceVersion").to_owned();
         if !matches!(given.as_str(), "" | "0") {
-            return Err(ApiError::internal_plain("resourceVersion should not be set on objects to be created"));
+            return Err(ApiError::internal_plain(
+                "resourceVersion should not be set on objects to be created",
+            ));
         }
         object::set_meta(&mut object, "resourceVersion", Value::Null);
         let mut tries = 0;
@@ -190,7 +192,8 @@ impl Call {
             let live = self.kind.read(&stored);
             let made = next(self, Some(&live))?;
             let unconditional = matches!(object::meta_str(&made.object, "resourceVersion"), "" | "0")
-                || object::meta_str(&made.object, "resourceVersion") == object::meta_str(&live, "resourceVersion")
+                || object::meta_str(&made.object, "resourceVersion")
+                    == object::meta_str(&live, "resourceVersion")
                     && self.route.verb == "patch";
             let result = self.update_once(subresource, options, &stored, live, made).await?;
             match result {
@@ -257,7 +260,12 @@ impl Call {
     }
 
     /// What every changed object goes through before it is validated, and validation itself.
-    fn prepare_update(&mut self, subresource: &str, mut object: Value, live: &Value) -> Result<Value, ApiError> {
+    fn prepare_update(
+        &mut self,
+        subresource: &str,
+        mut object: Value,
+        live: &Value,
+    ) -> Result<Value, ApiError> {
         let kind = self.kind.clone();
         object::copy_meta(&mut object, live, "generation");
         object::set_meta(&mut object, "selfLink", Value::Null);
@@ -293,7 +301,8 @@ impl Call {
     fn check_version(&self, object: &mut Value, live: &Value) -> Result<(), ApiError> {
         let kind = &self.kind;
         let name = &self.route.name;
-        let (given, current) = (object::meta_str(object, "resourceVersion"), object::meta_str(live, "resourceVersion"));
+        let (given, current) =
+            (object::meta_str(object, "resourceVersion"), object::meta_str(live, "resourceVersion"));
         if matches!(given, "" | "0") {
             if !kind.updates_unconditionally() {
                 let path = Path::new("metadata").child("resourceVersion");
@@ -414,11 +423,17 @@ impl crate::server::Inner {
         last: Value,
     ) -> Result<Stored, Conflict<crate::object::Header>> {
         let mut kept = last;
-        let entry = self.store.commit(&kind.table, &stored.key, Expect::At(stored.revision), self.now_ms(), |revision| {
-            object::set_revision(&mut kept, revision);
-            let (body, header) = object::encode(&kind.to_storage(&kept), kind.schema_state());
-            Change::Delete { body, header }
-        })?;
+        let entry = self.store.commit(
+            &kind.table,
+            &stored.key,
+            Expect::At(stored.revision),
+            self.now_ms(),
+            |revision| {
+                object::set_revision(&mut kept, revision);
+                let (body, header) = object::encode(&kind.to_storage(&kept), kind.schema_state());
+                Change::Delete { body, header }
+            },
+        )?;
         self.committed(kind, Some(&kept), None);
         Ok(entry)
     }

@@ -59,7 +59,8 @@ impl Selectable {
 
     /// The fields of a built-in kind.
     pub fn built_in(group: &str, kind: &str) -> Self {
-        let own = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), Read::Path)).collect::<Vec<_>>();
+        let own =
+            |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), Read::Path)).collect::<Vec<_>>();
         let (mut fields, refusal) = match (group, kind) {
             ("", "Pod") => (
                 own(&[
@@ -105,7 +106,11 @@ impl Selectable {
             _ => (Vec::new(), Refusal::OnlyMetadata),
         };
         let special: &[(&str, Read)] = match (group, kind) {
-            ("", "Pod") => &[("spec.host", Read::Alias("spec.nodeName")), ("spec.hostNetwork", Read::Or("false")), ("status.podIPs", Read::Never)],
+            ("", "Pod") => &[
+                ("spec.host", Read::Alias("spec.nodeName")),
+                ("spec.hostNetwork", Read::Or("false")),
+                ("status.podIPs", Read::Never),
+            ],
             ("", "Node") => &[("spec.unschedulable", Read::Or("false"))],
             ("", "ReplicationController") => &[("status.replicas", Read::Or("0"))],
             ("", "Event") => &[("reportingComponent", Read::Path), ("source", Read::EventSource)],
@@ -129,7 +134,9 @@ impl Selectable {
     fn refuse(&self, field: &str) -> String {
         match self.refusal {
             Refusal::OnlyMetadata => {
-                format!("\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+                format!(
+                    "\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                )
             }
             Refusal::NotSupported => format!("field label not supported: {field}"),
             Refusal::NotSupportedForJob => format!("field label \"{field}\" not supported for Job"),
@@ -140,7 +147,8 @@ impl Selectable {
     }
 
     fn knows(&self, field: &str) -> bool {
-        matches!(field, "metadata.name" | "metadata.namespace") || self.fields.iter().any(|(name, _)| name == field)
+        matches!(field, "metadata.name" | "metadata.namespace")
+            || self.fields.iter().any(|(name, _)| name == field)
     }
 
     fn read(&self, object: &Value, field: &str) -> String {

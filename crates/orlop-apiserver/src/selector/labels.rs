@@ -110,7 +110,8 @@ fn lex(text: &str) -> Vec<Token> {
             tokens.push(Token::Symbol(symbol));
             symbol.len()
         } else {
-            let end = rest.find(|c| is_special(c) || matches!(c, ' ' | '\t' | '\r' | '\n')).unwrap_or(rest.len());
+            let end =
+                rest.find(|c| is_special(c) || matches!(c, ' ' | '\t' | '\r' | '\n')).unwrap_or(rest.len());
             tokens.push(Token::Word(rest[..end].to_owned()));
             end
         };
@@ -272,10 +273,7 @@ mod tests {
     use super::*;
 
     fn labels(text: &str) -> Vec<(Box<str>, Box<str>)> {
-        text.split(',')
-            .filter_map(|pair| pair.split_once('='))
-            .map(|(k, v)| (k.into(), v.into()))
-            .collect()
+        text.split(',').filter_map(|pair| pair.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect()
     }
 
     #[test]

@@ -32,7 +32,9 @@ impl State {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::new(format!("cannot read `{}`", path.display())).because(error)),
+            Err(error) => {
+                return Err(Failure::new(format!("cannot read `{}`", path.display())).because(error));
+            }
         };
         let parsed = serde_json::from_str::<Value>(&text).ok().and_then(|value| {
             Some(Self {
@@ -42,7 +44,8 @@ impl State {
             })
         });
         parsed.map(Some).ok_or_else(|| {
-            Failure::new(format!("`{}` is damaged", path.display())).hint("delete the file; a running cluster goes on without it")
+            Failure::new(format!("`{}` is damaged", path.display()))
+                .hint("delete the file; a running cluster goes on without it")
         })
     }
 
@@ -79,7 +82,8 @@ impl State {
         if waited || !self.is_alive() {
             return Ok(());
         }
-        Err(Failure::new(format!("process {} does not end", self.pid)).hint(format!("end it with `kill -9 {}`", self.pid)))
+        Err(Failure::new(format!("process {} does not end", self.pid))
+            .hint(format!("end it with `kill -9 {}`", self.pid)))
     }
 }
 
@@ -99,7 +103,12 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(directory).map_err(cannot)?;
     }
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).map_err(cannot)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(cannot)?;
     file.write_all(text.as_bytes()).map_err(cannot)
 }

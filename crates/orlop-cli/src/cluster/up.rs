@@ -40,7 +40,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, shell: &Shell) -> Result<(), Failure> {
     for plugin in &args.disable_admission_plugins {
         if !ADMISSION_PLUGINS.contains(&plugin.as_str()) {
-            shell.say(format_args!("warning: no admission plugin `{plugin}` runs here; nothing to switch off"));
+            shell.say(format_args!(
+                "warning: no admission plugin `{plugin}` runs here; nothing to switch off"
+            ));
         }
     }
     if args.detach {
@@ -67,9 +69,10 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
     let cannot = |error| Failure::new("cannot serve the API").because(error);
     let certificates = Certificates::generate(clock.now()).map_err(cannot)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-    let serving = server.serve(address, &certificates).await.map_err(|error| {
-        cannot(error).hint("choose another port with `--port`, or 0 for a free one")
-    })?;
+    let serving = server
+        .serve(address, &certificates)
+        .await
+        .map_err(|error| cannot(error).hint("choose another port with `--port`, or 0 for a free one"))?;
     let url = format!("https://{}", serving.address());
     let path = args.kubeconfig.clone().unwrap_or_else(|| State::directory().join("kubeconfig.yaml"));
     write_private(&path, &kubeconfig::text(&url, &certificates, &token))?;
@@ -77,7 +80,8 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
     let state = State { url: url.clone(), pid: std::process::id(), kubeconfig: path.clone() };
     state.save()?;
     let handler = |kind| signal(kind).map_err(|error| Failure::new("cannot handle signals").because(error));
-    let (mut terminate, mut interrupt) = (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
+    let (mut terminate, mut interrupt) =
+        (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
     shell.data(format_args!("ready {url}"));
     shell.say(format_args!("hint: export KUBECONFIG={}", path.display()));
     let asked = async {
@@ -98,7 +102,8 @@ fn detach(args: &Args, shell: &Shell) -> Result<(), Failure> {
         return Err(Failure::new(format!("a cluster is running at {}", running.url))
             .hint("stop it with `orlop cluster down`, or set ORLOP_HOME to keep several"));
     }
-    let program = std::env::current_exe().map_err(|error| Failure::new("cannot find this program").because(error))?;
+    let program =
+        std::env::current_exe().map_err(|error| Failure::new("cannot find this program").because(error))?;
     let log_path = State::directory().join("cluster.log");
     write_private(&log_path, "")?;
     let log = std::fs::OpenOptions::new()
