@@ -292,9 +292,10 @@ fn legacy(
             resources.push(value);
         }
     }
-    let list = json!({
-        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version(group, version), "resources": resources,
-    });
+    let mut list = json!({"kind": "APIResourceList", "groupVersion": api_version(group, version), "resources": resources});
+    if !group.is_empty() {
+        list["apiVersion"] = "v1".into();
+    }
     Ok(Answer::Value(200, list))
 }
 
@@ -317,12 +318,16 @@ fn aggregated(server: &Inner, root: &str) -> Value {
 }
 
 fn aggregated_version(server: &Inner, group: &str, version: &str) -> Value {
-    let response_kind = |g: &str, v: &str, kind: &str| json!({"group": g, "version": v, "kind": kind});
+    // Built-in kinds leave out what the list says already; custom kinds say it again.
+    let response_kind = |custom: bool, g: &str, v: &str, kind: &str| {
+        let same = !custom && (g, v) == (group, version);
+        json!({"group": if same { "" } else { g }, "version": if same { "" } else { v }, "kind": kind})
+    };
     let resources: Vec<Value> = kinds_of(server, group, version)
         .iter()
         .map(|kind| {
             let mut value = json!({
-                "resource": kind.plural, "responseKind": response_kind(group, version, &kind.kind),
+                "resource": kind.plural, "responseKind": response_kind(kind.custom().is_some(), group, version, &kind.kind),
                 "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
                 "singularResource": kind.singular, "verbs": kind.verbs,
             });
@@ -335,7 +340,7 @@ fn aggregated_version(server: &Inner, group: &str, version: &str) -> Value {
                 .subresources
                 .iter()
                 .map(|(name, sub)| {
-                    let kind = response_kind(&sub.group, &sub.version, &sub.kind);
+                    let kind = response_kind(kind.custom().is_some(), &sub.group, &sub.version, &sub.kind);
                     json!({"subresource": name, "responseKind": kind, "verbs": sub.verbs})
                 })
                 .collect();

@@ -19,7 +19,7 @@ pub(crate) fn v3(server: &Inner, rest: &[&str]) -> Result<Answer, ApiError> {
         ["api"] | ["apis"] | ["apis", _] | ["version"] | [".well-known", _] | ["openid", ..] => Some(empty()),
         _ => None,
     };
-    document.map(|document| Answer::Value(200, document)).ok_or_else(ApiError::no_such_page)
+    Ok(document.map_or(Answer::Empty(404), |document| Answer::Value(200, document)))
 }
 
 /// `/openapi/v2` exists for old clients only.

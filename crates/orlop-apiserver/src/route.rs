@@ -27,6 +27,8 @@ pub struct Route {
     pub subresource: String,
     /// How many parts followed the subresource.
     pub extra: usize,
+    /// The one object that a collection request selects by name; rules about names apply to it.
+    pub selected_name: String,
 }
 
 impl Route {
@@ -74,6 +76,11 @@ impl Route {
                 "delete" => "deletecollection",
                 other => other,
             };
+            if matches!(route.verb, "list" | "watch" | "deletecollection") {
+                let selector = query.get("fieldSelector").unwrap_or_default();
+                let by_name = selector.strip_prefix("metadata.name=").filter(|name| !name.contains(','));
+                by_name.unwrap_or_default().clone_into(&mut route.selected_name);
+            }
         }
         route
     }

@@ -175,6 +175,18 @@ impl Kind {
         crate::fields::schema().object_type(name)
     }
 
+    /// The group that error messages name: events are those of the core group, whichever way they come.
+    pub(crate) fn error_group(&self) -> &str {
+        if self.kind == "Event" && self.custom().is_none() { "" } else { &self.group }
+    }
+
+    /// What reading an object back would do to it: defaults are applied again to what preparation changed.
+    pub(crate) fn settle(&self, object: &mut Value) {
+        if let Source::BuiltIn(id) = &self.source {
+            defaults::default_object(*id, object);
+        }
+    }
+
     /// How objects of a built-in kind are written.
     pub(crate) fn strategy(&self) -> Option<&'static Strategy> {
         match &self.source {

@@ -6,7 +6,7 @@ use crate::crd;
 use crate::kind::{Kind, Registry};
 use crate::object::Header;
 use crate::route::Route;
-use crate::services::Addresses;
+use crate::services::{Addresses, Allocation};
 use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
 use orlop_store::Store;
@@ -122,12 +122,12 @@ impl Inner {
         &self,
         kind: &Kind,
         object: &mut Value,
-        live: Option<&Value>,
+        allocation: Allocation<'_>,
     ) -> Result<(), ApiError> {
         if kind.plural != "services" || !kind.group.is_empty() {
             return Ok(());
         }
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).allocate(object, live)
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).allocate(object, allocation)
     }
 }
 

@@ -67,6 +67,7 @@ impl ApiService {
                 accepted,
                 body,
                 warnings: kind.deprecation().into_iter().collect(),
+                strict: Vec::new(),
             };
             let result = call.run().await;
             warnings = std::mem::take(&mut call.warnings);
@@ -116,7 +117,9 @@ fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Bod
     };
     *response.status_mut() =
         http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if !content_type.is_empty() {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     *response.body_mut() = body;
     response

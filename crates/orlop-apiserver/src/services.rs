@@ -12,6 +12,18 @@ const NETWORK: [u8; 3] = [10, 0, 0];
 /// Node ports lie in this range.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
+/// A dry run shows a port that no Service can have.
+const DRY_RUN_PORT: i64 = 32_769;
+
+/// What an allocation is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocation<'a> {
+    /// The Service so far, if there is one.
+    pub(crate) live: Option<&'a Value>,
+    /// Whether nothing is to be handed out for good.
+    pub(crate) dry_run: bool,
+}
+
 /// What has been handed out.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
@@ -21,27 +33,27 @@ pub(crate) struct Addresses {
 
 impl Addresses {
     /// Completes a Service: cluster addresses, node ports, families.
-    pub(crate) fn allocate(&mut self, service: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
+    pub(crate) fn allocate(&mut self, service: &mut Value, allocation: Allocation<'_>) -> Result<(), ApiError> {
+        let live = allocation.live;
         let kind = text_at(service, "spec.type").to_owned();
         let was = live.map(|live| text_at(live, "spec.type").to_owned()).unwrap_or_default();
         let mut errors = Vec::new();
         if kind == "ExternalName" {
-            if let Some(live) = live.filter(|_| was != "ExternalName") {
-                self.release_ips(live);
-                self.release_ports(live);
-                for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-                    if service["spec"].get(field) == live["spec"].get(field) {
-                        remove(service, field);
-                    }
-                }
+            if let Some(live) = live.filter(|_| was != "ExternalName" && !allocation.dry_run) {
+                self.release(live);
             }
             return Ok(());
         }
         keep_if_absent(service, live, &["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"]);
-        self.allocate_ip(service, live, &mut errors);
+        let has_address = live.is_some_and(|live| was != "ExternalName" && !text_at(live, "spec.clusterIP").is_empty());
+        if has_address {
+            set_families(service);
+        } else {
+            self.allocate_ip(service, &mut errors);
+        }
         let needs_ports = matches!(kind.as_str(), "NodePort" | "LoadBalancer")
             && service["spec"]["allocateLoadBalancerNodePorts"] != json!(false);
-        self.allocate_ports(service, live, needs_ports, &mut errors);
+        self.allocate_ports(service, allocation, needs_ports, &mut errors);
         if errors.is_empty() {
             return Ok(());
         }
@@ -60,15 +72,14 @@ impl Addresses {
         self.ports.extend(node_ports(service));
     }
 
-    fn allocate_ip(&mut self, service: &mut Value, live: Option<&Value>, errors: &mut Vec<FieldError>) {
+    fn allocate_ip(&mut self, service: &mut Value, errors: &mut Vec<FieldError>) {
         let mut wanted = text_at(service, "spec.clusterIP").to_owned();
         if wanted.is_empty() {
             let first = service["spec"]["clusterIPs"].get(0).and_then(Value::as_str).unwrap_or_default();
             first.clone_into(&mut wanted);
         }
-        let kept = live.map(|live| text_at(live, "spec.clusterIP")).unwrap_or_default();
-        if wanted == "None" || (!wanted.is_empty() && wanted == kept) {
-            if wanted == "None" && service["spec"].get("clusterIPs").is_none() {
+        if wanted == "None" {
+            if service["spec"].get("clusterIPs").is_none() {
                 object::set_at(service, "spec.clusterIPs", json!(["None"]));
             }
             set_families(service);
@@ -117,7 +128,7 @@ impl Addresses {
     fn allocate_ports(
         &mut self,
         service: &mut Value,
-        live: Option<&Value>,
+        Allocation { live, dry_run }: Allocation<'_>,
         needed: bool,
         errors: &mut Vec<FieldError>,
     ) {
@@ -160,7 +171,7 @@ impl Addresses {
                         !self.ports.contains(&(*number, protocol.clone()))
                             && !taken.contains(&(*number, protocol.clone()))
                     };
-                    NODE_PORTS.clone().find(free)
+                    if dry_run { Some(DRY_RUN_PORT) } else { NODE_PORTS.clone().find(free) }
                 }
                 (given, _) if before.contains(&(given, protocol.clone())) => Some(given),
                 (given, _) => {
@@ -184,7 +195,9 @@ impl Addresses {
             }
             assigned.push(port);
         }
-        if errors.is_empty() {
+        if errors.is_empty() && dry_run {
+            object::set_at(service, "spec.ports", Value::Array(assigned));
+        } else if errors.is_empty() {
             self.ports.retain(|port| !before.contains(port));
             self.ports.extend(taken);
             object::set_at(service, "spec.ports", Value::Array(assigned));
@@ -229,10 +242,6 @@ fn keep_if_absent(service: &mut Value, live: Option<&Value>, fields: &[&str]) {
 
 fn text_at<'a>(object: &'a Value, path: &str) -> &'a str {
     object::at(object, path).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn remove(service: &mut Value, field: &str) {
-    service["spec"].as_object_mut().map(|spec| spec.remove(field));
 }
 
 fn ips(service: &Value) -> impl Iterator<Item = Ipv4Addr> + '_ {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Reads one YAML document; duplicates come back as strict errors are worded.
 pub(crate) fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid UTF-8".to_owned())?;
+    let text = first_document(std::str::from_utf8(bytes).map_err(|_| "yaml: invalid UTF-8".to_owned())?);
     let options = |duplicates| {
         let mut options = serde_saphyr::options! { legacy_octal_numbers: true, duplicate_keys: duplicates };
         options.with_snippet = false;
@@ -20,11 +20,29 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
                 options(serde_saphyr::DuplicateKeyPolicy::LastWins),
             );
             match lenient {
-                Ok(value) => Ok((normal(value), vec![format!("yaml: {error}")])),
+                Ok(value) => Ok((normal(value), vec![duplicate(&error.to_string())])),
                 Err(error) => Err(format!("yaml: {error}")),
             }
         }
     }
+}
+
+/// A complaint about a duplicate key in the words of Go's YAML reader.
+fn duplicate(complaint: &str) -> String {
+    let between = |from: &str, to: &str| {
+        let start = complaint.find(from)? + from.len();
+        let rest = &complaint[start..];
+        Some(&rest[..rest.find(to).unwrap_or(rest.len())])
+    };
+    let key = between("key: ", ",").unwrap_or_default();
+    let line = between("line ", ",").unwrap_or("1");
+    format!("line {line}: key {} already set in map", orlop_schema::field::go_quote(key))
+}
+
+/// The first document of a stream.
+fn first_document(text: &str) -> &str {
+    let body = text.strip_prefix("---\n").unwrap_or(text);
+    body.find("\n---\n").map_or(body, |end| &body[..=end])
 }
 
 /// Writes a value as YAML.

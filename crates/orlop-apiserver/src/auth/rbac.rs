@@ -35,7 +35,7 @@ impl<'a> Attributes<'a> {
             resource: &route.resource,
             subresource: &route.subresource,
             namespace: &route.namespace,
-            name: &route.name,
+            name: if route.name.is_empty() { &route.selected_name } else { &route.name },
             path: &route.path,
             is_resource: route.is_resource,
         }

@@ -98,7 +98,11 @@ impl Call {
             return Err(unrecognized(&expected, &not_an_object(&value), &body));
         }
         let (object, unknown) = self.decode_value(value, expected)?;
-        let strict = duplicates.into_iter().chain(unknown).collect();
+        let mut strict: Vec<String> = duplicates.into_iter().chain(unknown).collect();
+        if let (true, Rules::Type(id), "application/json") = (strict.len() > 1, expected.rules, content_type.as_str()) {
+            // Several errors are reported in the order of the text.
+            strict = codec::decode_json(id, &body).map_or(strict, |decoded| decoded.strict);
+        }
         self.report_strict(strict, validation, &expected)?;
         Ok(object)
     }

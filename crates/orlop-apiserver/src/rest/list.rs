@@ -151,6 +151,9 @@ impl Call {
             (self.kind.list_kind.as_str(), self.kind.api_version())
         };
         let mut metadata = json!({"resourceVersion": chunk.revision.to_string()});
+        if self.kind.custom().is_some() && !metadata_only {
+            metadata["continue"] = "".into();
+        }
         if let Some(token) = &chunk.token {
             metadata["continue"] = token.as_str().into();
         }

@@ -42,11 +42,23 @@ pub(crate) struct Call {
     pub(crate) accepted: Accepted,
     pub(crate) body: Bytes,
     pub(crate) warnings: Vec<String>,
+    /// What a strict reader would refuse in a patch.
+    pub(crate) strict: Vec<String>,
 }
 
 impl Call {
     /// Does what the request asks for.
     pub(crate) async fn run(&mut self) -> Result<Answer, ApiError> {
+        let result = self.dispatch().await;
+        let is_service = self.kind.plural == "services" && self.kind.group.is_empty();
+        if is_service && (result.is_err() || self.query.get("dryRun").is_some()) {
+            // What was handed out for a write that did not happen is free again.
+            self.server.reclaim_addresses();
+        }
+        result
+    }
+
+    async fn dispatch(&mut self) -> Result<Answer, ApiError> {
         match (self.route.subresource.as_str(), self.route.verb) {
             ("", "get") => self.get(),
             ("", "list") => self.list(),

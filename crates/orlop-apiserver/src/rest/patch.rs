@@ -65,7 +65,7 @@ impl Call {
         let verb = if is_apply { WriteVerb::Apply } else { WriteVerb::Patch };
         let options = WriteOptions::parse(&self.query, verb)?;
         let patch = if is_apply {
-            Patch::Apply(self.read_apply(&options)?)
+            Patch::Apply(self.read_apply()?)
         } else {
             let parsed = strict_json::parse(&self.body).map_err(|why| {
                 let message = if content_type == "application/json-patch+json" {
@@ -89,16 +89,11 @@ impl Call {
         Ok((patch, options))
     }
 
-    fn read_apply(&mut self, options: &WriteOptions) -> Result<Value, ApiError> {
+    fn read_apply(&mut self) -> Result<Value, ApiError> {
         let (value, duplicates) = yaml::parse(&self.body).map_err(|why| {
             ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
         })?;
-        if !duplicates.is_empty() && options.field_validation == FieldValidation::Strict {
-            return Err(ApiError::bad_request(format!(
-                "error strict decoding YAML: {}",
-                duplicates.join(", ")
-            )));
-        }
+        self.strict = duplicates;
         match value {
             Value::Null => Ok(serde_json::json!({})),
             Value::Object(_) => Ok(value),
@@ -233,10 +228,16 @@ impl Call {
         let force = options.force == Force::Yes;
         let mut object =
             kind.apply(live, patch, force, &options.field_manager, subresource, &self.server.now())?;
-        if live.is_none() {
-            if object::meta_str(&object, "name").is_empty() {
-                object::set_meta(&mut object, "name", self.route.name.as_str());
+        match (options.field_validation, std::mem::take(&mut self.strict)) {
+            (FieldValidation::Strict, errors) if !errors.is_empty() => {
+                let why = format!("error converting YAML to JSON: yaml: unmarshal errors:\n  {}", errors.join("\n  "));
+                return Err(ApiError::bad_request(format!("error strict decoding YAML: {why}")));
             }
+            (FieldValidation::Warn, errors) => errors.into_iter().for_each(|error| self.warn(error)),
+            _ => {}
+        }
+        if live.is_none() && object::meta_str(&object, "name").is_empty() {
+            object::set_meta(&mut object, "name", self.route.name.as_str());
         }
         let (mut object, unknown) = self.decode_value(object, Expected::of(&kind))?;
         self.report_strict(unknown, options.field_validation, &Expected::of(&kind))?;

@@ -19,7 +19,8 @@ impl Call {
     /// POST of a Binding: the pod gets its node.
     pub(super) async fn bind(&mut self) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
-        let binding = self.decode_as(Expected::built_in("", "v1", "Binding")?, FieldValidation::Warn)?;
+        let mut binding = self.decode_as(Expected::built_in("", "v1", "Binding")?, FieldValidation::Warn)?;
+        self.check_namespace(&mut binding)?;
         let id = validate::Kind { group: "", version: "v1", kind: "Binding" };
         if let Some(error) = validate::create(&id, &binding).first() {
             return Err(ApiError::internal_plain(error.to_string()));

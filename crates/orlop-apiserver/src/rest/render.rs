@@ -15,6 +15,8 @@ pub(crate) enum Answer {
     Bytes(u16, Bytes),
     /// Plain text.
     Text(u16, String),
+    /// Nothing but a status.
+    Empty(u16),
     /// A watch.
     Stream(Body),
 }
@@ -23,7 +25,7 @@ impl Answer {
     /// The status code.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::Value(status, _) | Self::Bytes(status, _) | Self::Text(status, _) => *status,
+            Self::Value(status, _) | Self::Bytes(status, _) | Self::Text(status, _) | Self::Empty(status) => *status,
             Self::Stream(_) => 200,
         }
     }
@@ -40,6 +42,7 @@ impl Answer {
     /// The content type and the bytes.
     pub(crate) fn into_body(self, accepted: Accepted) -> (&'static str, Body) {
         match (self, accepted.format) {
+            (Self::Empty(_), _) => ("", Body::whole(Bytes::new())),
             (Self::Text(_, text), _) => ("text/plain; charset=utf-8", Body::whole(text)),
             (Self::Stream(body), _) => ("application/json", body),
             (Self::Bytes(_, bytes), Format::Json) if !accepted.pretty => {

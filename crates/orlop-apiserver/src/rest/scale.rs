@@ -78,8 +78,9 @@ impl Call {
     pub(super) async fn update_scale(&mut self) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&self.query, WriteVerb::Update)?;
         let expected = Expected::built_in("autoscaling", "v1", "Scale")?;
-        let scale = self.decode_as(expected, options.field_validation)?;
+        let mut scale = self.decode_as(expected, options.field_validation)?;
         self.check_name(&scale)?;
+        self.check_namespace(&mut scale)?;
         self.write_scale(&options, move |_, _| Ok(Scaled { scale: scale.clone(), owned: None })).await
     }
 
@@ -182,8 +183,7 @@ impl Call {
                     object::set_meta(&mut object, "resourceVersion", given);
                 }
                 if let Ok(entries) = fields.to_parent(&owned) {
-                    let stamped = stamp(entries, &call.server.now());
-                    object::set_meta(&mut object, "managedFields", json!(stamped));
+                    object::set_meta(&mut object, "managedFields", json!(entries));
                 }
                 Ok(Next { object, owned: true })
             })
@@ -203,19 +203,6 @@ fn scale_versions() -> Result<OneVersion, ApiError> {
     let ty = crate::fields::schema().object_type("io.k8s.api.autoscaling.v1.Scale");
     let ty = ty.ok_or_else(|| ApiError::internal("no schema for Scale"))?;
     Ok(OneVersion::built_in("autoscaling/v1", ty))
-}
-
-/// Entries that are new have no time yet.
-fn stamp(entries: Vec<Value>, now: &str) -> Vec<Value> {
-    entries
-        .into_iter()
-        .map(|mut entry| {
-            if entry.get("time").is_none() {
-                entry["time"] = now.into();
-            }
-            entry
-        })
-        .collect()
 }
 
 /// A selector in the text form that scale shows.

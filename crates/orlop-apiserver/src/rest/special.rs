@@ -51,7 +51,7 @@ impl Call {
             return Err(ApiError::invalid("", "PodLogOptions", &name, &errors));
         }
         self.check_container(&pod)?;
-        Ok(Answer::Text(if has_node(&pod) { 200 } else { 204 }, String::new()))
+        Ok(if has_node(&pod) { Answer::Text(200, String::new()) } else { Answer::Empty(204) })
     }
 
     /// exec, attach and port-forward need a process; there is none here.

@@ -4,6 +4,7 @@ use super::Call;
 use super::render::Answer;
 use crate::admission::{Attributes, Operation};
 use crate::object::{self, Stored};
+use crate::services::Allocation;
 use crate::options::{WriteOptions, WriteVerb};
 use crate::status::ApiError;
 use orlop_kinds::strategy::Context;
@@ -79,7 +80,7 @@ impl Call {
         loop {
             let mut candidate = object.clone();
             let generated = self.name_object(&mut candidate);
-            candidate = self.prepare_create(candidate, submitted.as_ref())?;
+            candidate = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
             let name = object::meta_str(&candidate, "name").to_owned();
             attributes.name.clone_from(&name);
             attributes.object = candidate;
@@ -111,7 +112,7 @@ impl Call {
     }
 
     /// What every new object goes through before it is validated, and validation itself.
-    fn prepare_create(&mut self, mut object: Value, submitted: Option<&Value>) -> Result<Value, ApiError> {
+    fn prepare_create(&mut self, mut object: Value, submitted: Option<&Value>, dry_run: bool) -> Result<Value, ApiError> {
         let kind = self.kind.clone();
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             object::set_meta(&mut object, field, Value::Null);
@@ -121,16 +122,18 @@ impl Call {
         object::set_meta(&mut object, "generation", Value::Null);
         let user = self.user.info();
         let now = self.server.now();
+        let allocation = Allocation { live: None, dry_run };
+        self.server.allocate(&kind, &mut object, allocation)?;
         kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted });
-        self.server.allocate(&kind, &mut object, None)?;
         let errors = kind.validate_create(&object);
         if !errors.is_empty() {
             let name = object::meta_str(&object, "name");
-            return Err(ApiError::invalid(&kind.group, &kind.kind, name, &errors));
+            return Err(ApiError::invalid(kind.error_group(), &kind.kind, name, &errors));
         }
         for warning in kind.warnings(&object, None) {
             self.warn(warning);
         }
+        kind.settle(&mut object);
         Ok(object)
     }
 
@@ -230,7 +233,7 @@ impl Call {
             user: self.user.clone(),
         };
         self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
-        attributes.object = self.prepare_update(subresource, attributes.object.take(), &attributes.old)?;
+        attributes.object = self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
         self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
         object::copy_meta(&mut object, &live, "resourceVersion");
@@ -265,6 +268,7 @@ impl Call {
         subresource: &str,
         mut object: Value,
         live: &Value,
+        dry_run: bool,
     ) -> Result<Value, ApiError> {
         let kind = self.kind.clone();
         object::copy_meta(&mut object, live, "generation");
@@ -272,6 +276,9 @@ impl Call {
         let user = self.user.info();
         let now = self.server.now();
         let context = Context { now: &now, user: Some(&user), submitted: None };
+        if subresource.is_empty() {
+            self.server.allocate(&kind, &mut object, Allocation { live: Some(live), dry_run })?;
+        }
         kind.prepare_update(subresource, &mut object, live, &context);
         if object::meta_str(&object, "uid").is_empty() {
             object::copy_meta(&mut object, live, "uid");
@@ -283,17 +290,15 @@ impl Call {
         if object::meta_i64(&object, "deletionGracePeriodSeconds").is_none() {
             object::copy_meta(&mut object, live, "deletionGracePeriodSeconds");
         }
-        if subresource.is_empty() {
-            self.server.allocate(&kind, &mut object, Some(live))?;
-        }
         let errors = kind.validate_update(subresource, &object, live);
         if !errors.is_empty() {
             let name = object::meta_str(&object, "name");
-            return Err(ApiError::invalid(&kind.group, &kind.kind, name, &errors));
+            return Err(ApiError::invalid(kind.error_group(), &kind.kind, name, &errors));
         }
         for warning in kind.warnings(&object, Some(live)) {
             self.warn(warning);
         }
+        kind.settle(&mut object);
         Ok(object)
     }
 
@@ -316,7 +321,7 @@ impl Call {
             return Err(ApiError::modified(&kind.group, &kind.plural, name));
         }
         let (given, current) = (object::meta_str(object, "uid"), object::meta_str(live, "uid"));
-        if !given.is_empty() && given != current {
+        if self.route.verb == "update" && !given.is_empty() && given != current {
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
                  failed: UID in precondition: {given}, UID in object meta: {current}",
