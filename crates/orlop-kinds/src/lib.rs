@@ -5,4 +5,5 @@ pub mod codec;
 pub mod conversion;
 pub mod defaults;
 pub mod json;
+pub mod protobuf;
 pub mod strategy;
