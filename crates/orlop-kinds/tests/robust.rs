@@ -1,7 +1,7 @@
 //! No input makes the crate panic, however odd or deep.
 
 use orlop_kinds::catalog::{TypeId, catalog};
-use orlop_kinds::{codec, conversion, defaults, json, strategy};
+use orlop_kinds::{codec, conversion, defaults, json, protobuf, strategy};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -21,6 +21,8 @@ fn everything(group: &str, version: &str, kind: &str, ty: TypeId, value: &Value)
         strategy::prepare_update(group, kind, sub, &mut value.clone(), &object, &context);
     }
     codec::through_storage(ty, &mut object);
+    let bytes = protobuf::encode(ty, &object);
+    let _ = protobuf::open(&bytes).map(|envelope| protobuf::decode(ty, &envelope));
 }
 
 fn every_kind(check: impl Fn(&str, &str, &str, TypeId)) {

@@ -8,7 +8,7 @@ mod openapi;
 mod types;
 
 pub use discovery::{Group, Resource, Version};
-pub use types::{Field, Shape, Struct, Type, TypeId};
+pub use types::{Declared, Field, Shape, Struct, Type, TypeId};
 
 use flate2::read::GzDecoder;
 use serde_json::Value;

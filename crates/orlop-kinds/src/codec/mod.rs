@@ -8,6 +8,7 @@ pub mod base64;
 pub(crate) mod time;
 mod unstructured;
 
+pub(crate) use time::{instant, printed};
 pub use unstructured::from_unstructured;
 
 use crate::catalog::{Catalog, Field, Shape, Struct, Type, TypeId, catalog};
