@@ -6,7 +6,7 @@ use crate::route::api_version;
 use crate::status::ApiError;
 use orlop_kinds::catalog::catalog;
 use orlop_kinds::codec;
-use orlop_kinds::strategy::Status;
+use orlop_kinds::strategy::reset_fields;
 use orlop_merge::managed::{self, ApplyError};
 use orlop_merge::{ConvertError, Definitions, Filter, Force, ObjectType, Schema, Versions};
 use serde_json::{Value, json};
@@ -139,27 +139,21 @@ impl Kind {
 
 impl Kind {
     fn built_in_reset_fields(&self, subresource: &str) -> Filter {
-        let status = self.strategy().map_or(Status::Plain, |strategy| strategy.status);
-        match (subresource, status) {
-            ("ephemeralcontainers", _) => Filter::include(&[&["spec", "ephemeralContainers"]]),
-            ("resize", _) => Filter::include(&[
+        match subresource {
+            "ephemeralcontainers" => Filter::include(&[&["spec", "ephemeralContainers"]]),
+            "resize" => Filter::include(&[
                 &["spec", "containers", "*", "resources"],
                 &["spec", "containers", "*", "resizePolicy"],
                 &["spec", "initContainers", "*", "resources"],
                 &["spec", "initContainers", "*", "resizePolicy"],
                 &["spec", "resources"],
             ]),
-            ("status", Status::WithoutLabels) => Filter::exclude(&[&["spec"], &["metadata", "labels"]]),
-            ("status", Status::Only) => Filter::exclude(&[&["spec"], &["metadata"]]),
-            ("status", _) if self.plural == "pods" => Filter::exclude(&[
-                &["spec"],
-                &["metadata", "deletionTimestamp"],
-                &["metadata", "ownerReferences"],
-            ]),
-            ("status", _) => Filter::exclude(&[&["spec"]]),
-            ("", Status::Plain) => Filter::All,
-            ("", _) => Filter::exclude(&[&["status"]]),
-            _ => Filter::All,
+            _ => {
+                let part = (!subresource.is_empty()).then_some(subresource);
+                let paths = reset_fields(&self.group, &self.kind, part);
+                let paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
+                Filter::exclude(&paths.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            }
         }
     }
 }

@@ -184,6 +184,7 @@ impl Kind {
     pub(crate) fn settle(&self, object: &mut Value) {
         if let Source::BuiltIn(id) = &self.source {
             defaults::default_object(*id, object);
+            codec::through_storage(*id, object);
         }
     }
 
@@ -217,17 +218,7 @@ impl Kind {
 
     /// How long an object may take to end, if it ends gracefully.
     pub(crate) fn grace_seconds(&self, object: &Value, requested: Option<i64>) -> Option<i64> {
-        match (self.group.as_str(), self.plural.as_str()) {
-            ("", "pods") => {
-                let own = object::at(object, "spec.terminationGracePeriodSeconds").and_then(Value::as_i64);
-                let unscheduled =
-                    object::at(object, "spec.nodeName").and_then(Value::as_str).is_none_or(str::is_empty);
-                let phase = object::at(object, "status.phase").and_then(Value::as_str).unwrap_or_default();
-                let over = matches!(phase, "Failed" | "Succeeded");
-                if unscheduled || over { Some(0) } else { Some(requested.or(own).unwrap_or(0).max(0)) }
-            }
-            _ => None,
-        }
+        self.strategy().and_then(|_| strategy::grace_period(&self.group, &self.kind, object, requested))
     }
 
     /// For namespaces: whether content finalizers hold the object.
@@ -247,20 +238,7 @@ impl Kind {
 
     /// Whether DELETE answers with the object rather than with a status.
     pub(crate) fn returns_deleted(&self) -> bool {
-        const CORE: [&str; 6] = [
-            "pods",
-            "services",
-            "persistentvolumeclaims",
-            "persistentvolumes",
-            "podtemplates",
-            "resourcequotas",
-        ];
-        match self.group.as_str() {
-            "" => CORE.contains(&self.plural.as_str()) || self.plural == "serviceaccounts",
-            "storage.k8s.io" => self.plural != "csistoragecapacities",
-            "resource.k8s.io" => true,
-            _ => false,
-        }
+        self.strategy().is_some_and(|strategy| strategy.returns_deleted)
     }
 
     /// The path of an object in etcd, which shows in a few messages.

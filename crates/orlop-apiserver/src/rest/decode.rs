@@ -80,9 +80,9 @@ impl Call {
                 Err(why) => return Err(unrecognized(&expected, &why, &body)),
             },
             "application/vnd.kubernetes.protobuf" if matches!(expected.rules, Rules::Type(_)) => {
-                match protobuf::decode(&body) {
+                match from_protobuf(&body) {
                     Ok(value) => (value, Vec::new()),
-                    Err(why) => return Err(unrecognized_plain(&expected, &why.to_string(), &body)),
+                    Err(why) => return Err(unrecognized_plain(&expected, &why, &body)),
                 }
             }
             _ => {
@@ -175,6 +175,16 @@ impl Call {
             _ => Ok(()),
         }
     }
+}
+
+/// Reads a protobuf body into the JSON it stands for.
+pub(super) fn from_protobuf(body: &[u8]) -> Result<Value, String> {
+    let envelope = protobuf::open(body).map_err(|why| why.to_string())?;
+    let (group, version) = envelope.api_version.rsplit_once('/').unwrap_or(("", &envelope.api_version));
+    let id = catalog().type_of(group, version, &envelope.kind).ok_or_else(|| {
+        format!("no kind \"{}\" is registered for version \"{}\"", envelope.kind, envelope.api_version)
+    })?;
+    protobuf::decode(id, &envelope).map_err(|why| why.to_string())
 }
 
 fn check_built_in(kind: &str, version: &str, expected: &Expected<'_>) -> Result<(), ApiError> {

@@ -10,7 +10,7 @@ use crate::status::ApiError;
 use crate::yaml;
 use orlop_clock::SignedDuration;
 use orlop_kinds::catalog::catalog;
-use orlop_kinds::{codec, json as strict_json, protobuf};
+use orlop_kinds::{codec, json as strict_json};
 use orlop_store::Expect;
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ impl Call {
             }
             "application/yaml" => yaml::parse(&self.body).map_err(ApiError::bad_request)?.0,
             "application/vnd.kubernetes.protobuf" => {
-                protobuf::decode(&self.body).map_err(|why| ApiError::bad_request(why.to_string()))?
+                super::decode::from_protobuf(&self.body).map_err(ApiError::bad_request)?
             }
             _ => return Err(ApiError::unsupported_media_type(&negotiate::BUILT_IN)),
         };
