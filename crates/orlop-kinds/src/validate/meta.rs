@@ -64,6 +64,36 @@ pub(crate) fn plain_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
     generic_update(r, &new.get("metadata"), &old.get("metadata"));
 }
 
+/// The metadata of a template, which may have only labels and annotations.
+pub(crate) fn template(r: &mut Report, meta: &At<'_>) {
+    r.annotations(&meta.get("annotations"));
+    r.labels(&meta.get("labels"));
+    for key in [
+        "name",
+        "generateName",
+        "namespace",
+        "selfLink",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "ownerReferences",
+        "finalizers",
+        "managedFields",
+    ] {
+        let field = meta.get(key);
+        let path = if key == "uid" { meta.path.child("uID") } else { field.path.clone() };
+        let given = match field.value {
+            Value::Null => false,
+            Value::Number(_) => true,
+            _ => !field.is_empty(),
+        };
+        r.when(given, || field.named(path).forbidden("cannot be set"));
+    }
+}
+
 fn name_is_given(r: &mut Report, meta: &At<'_>, rule: NameRule) {
     let name = meta.get("name");
     if name.is_empty() {

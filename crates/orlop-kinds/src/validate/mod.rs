@@ -10,6 +10,7 @@ mod apps;
 mod batch;
 mod cluster;
 mod config;
+mod devices;
 mod flow;
 mod golang;
 mod meta;
@@ -20,6 +21,7 @@ mod scaling;
 mod service;
 mod storage;
 mod view;
+mod warnings;
 
 pub use meta::{Scope, object_meta_create, object_meta_update};
 
@@ -88,6 +90,7 @@ const TABLES: &[&[Rules]] = &[
     admission::RULES,
     flow::RULES,
     access::RULES,
+    devices::RULES,
 ];
 
 fn rules(kind: &Kind<'_>) -> Option<&'static Rules> {
@@ -132,8 +135,11 @@ pub fn update(kind: &Kind<'_>, subresource: &str, new: &Value, old: &Value) -> V
 }
 
 /// What the server warns about when an object is created or, with the old object, changed.
-pub fn warnings(_kind: &Kind<'_>, _new: &Value, _old: Option<&Value>) -> Vec<String> {
-    Vec::new()
+///
+/// Templates of workloads are looked at again only when `metadata.generation` differs, so the caller sets the
+/// new generation before it asks.
+pub fn warnings(kind: &Kind<'_>, new: &Value, old: Option<&Value>) -> Vec<String> {
+    warnings::warnings(kind, new, old)
 }
 
 /// A list of conditions as newer kinds have them.
