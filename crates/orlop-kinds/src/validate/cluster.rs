@@ -13,7 +13,7 @@ use orlop_schema::quantity::Quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULES: &[Rules] = &[
-    Rules::new("", "Node", Scope::Cluster, node, node_update, &[("status", node_update)]),
+    Rules::new("", "Node", Scope::Cluster, node, node_update, &[("status", node_status)]),
     Rules::new("", "ResourceQuota", Scope::Namespaced, quota, quota_update, &[("status", quota_status)]),
     Rules::new("", "LimitRange", Scope::Namespaced, limit_range, limit_range_update, &[]),
     Rules::new("", "Event", Scope::Namespaced, legacy_event, legacy_event_update, &[]),
@@ -87,6 +87,11 @@ fn declared_features(r: &mut Report, list: &At<'_>) {
 }
 
 fn node_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    node(r, new);
+    node_status(r, new, old);
+}
+
+fn node_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {
     meta::update(r, new, old);
     node_resources(r, new);
     declared_features(r, &new.down("status.declaredFeatures"));

@@ -16,7 +16,7 @@ pub(super) const RULES: &[Rules] = &[
         "Namespace",
         Scope::Cluster,
         namespace,
-        meta::update,
+        namespace_update,
         &[("status", namespace_status), ("finalize", namespace_finalize)],
     ),
 ];
@@ -168,6 +168,11 @@ fn namespace(r: &mut Report, object: &At<'_>) {
     for item in finalizers.items() {
         finalizer(r, &item.named(finalizers.path.clone()));
     }
+}
+
+fn namespace_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    namespace(r, new);
+    meta::update(r, new, old);
 }
 
 fn namespace_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {

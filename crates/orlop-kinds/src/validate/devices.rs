@@ -309,6 +309,7 @@ fn template(r: &mut Report, object: &At<'_>) {
 }
 
 fn template_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    template(r, new);
     meta::update(r, new, old);
     r.immutable_as("resource.ResourceClaimTemplateSpec", &new.get("spec"), &old.get("spec"));
 }

@@ -119,16 +119,16 @@ fn common(r: &mut Report, meta: &At<'_>, scope: Scope) {
         Scope::Cluster => r.when(!namespace.is_empty(), || namespace.forbidden("not allowed on this type")),
     }
     r.non_negative(&meta.get("generation"));
-    contents(r, meta);
+    labels_and_owners(r, meta);
+    finalizers(r, &meta.get("finalizers"));
+    managed_fields(r, &meta.get("managedFields"));
 }
 
-/// What create and update have in common: labels, annotations, owners, finalizers, managed fields.
-fn contents(r: &mut Report, meta: &At<'_>) {
+/// What create and update both look at before finalizers.
+fn labels_and_owners(r: &mut Report, meta: &At<'_>) {
     r.labels(&meta.get("labels"));
     r.annotations(&meta.get("annotations"));
     owners(r, &meta.get("ownerReferences"));
-    finalizers(r, &meta.get("finalizers"));
-    managed_fields(r, &meta.get("managedFields"));
 }
 
 fn owners(r: &mut Report, owners: &At<'_>) {
@@ -245,7 +245,8 @@ fn generic_update(r: &mut Report, meta: &At<'_>, old: &At<'_>) {
         let (now, before) = (meta.get(key), old.get(key));
         r.when(!same(now.value, before.value), || now.invalid_with(now.value.to_string(), IMMUTABLE));
     }
-    contents(r, meta);
+    labels_and_owners(r, meta);
+    managed_fields(r, &meta.get("managedFields"));
 }
 
 #[cfg(test)]

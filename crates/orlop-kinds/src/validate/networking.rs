@@ -337,6 +337,7 @@ fn meta_with_address(r: &mut Report, object: &At<'_>, name: &At<'_>) {
 }
 
 fn address_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    address(r, new);
     meta::update(r, new, old);
     r.immutable_as("*networking.ParentReference", &new.down("spec.parentRef"), &old.down("spec.parentRef"));
 }

@@ -45,6 +45,17 @@ fn service_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
     body(r, new, Some(old));
 }
 
+/// What is wrong with the addresses of a service; the API server looks at them before anything else, because
+/// it allocates them.
+pub(super) fn early(object: &At<'_>, old: Option<&At<'_>>) -> Report {
+    let mut report = Report::default();
+    let spec = object.get("spec");
+    if spec.get("type").str() != "ExternalName" {
+        cluster_ips(&mut report, &spec, old.map(|o| o.get("spec")).as_ref());
+    }
+    report
+}
+
 fn is_headless(spec: &At<'_>) -> bool {
     spec.get("clusterIPs").strings() == ["None"]
 }

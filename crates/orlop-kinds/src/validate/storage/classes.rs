@@ -71,6 +71,7 @@ fn topologies(r: &mut Report, list: &At<'_>) {
 }
 
 pub(super) fn class_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    class(r, new);
     meta::update(r, new, old);
     let (now, then) = (new.get("parameters"), old.get("parameters"));
     r.when(!same(now.value, then.value) && !(now.is_empty() && then.is_empty()), || now.invalid(IMMUTABLE));
@@ -199,6 +200,7 @@ pub(super) fn capacity(r: &mut Report, object: &At<'_>) {
 }
 
 pub(super) fn capacity_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    capacity(r, new);
     meta::update(r, new, old);
     r.immutable_as("*meta.LabelSelector", &new.get("nodeTopology"), &old.get("nodeTopology"));
     r.immutable_str(&new.get("storageClassName"), &old.get("storageClassName"));
