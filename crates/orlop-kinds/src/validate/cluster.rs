@@ -92,6 +92,7 @@ fn node_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
 }
 
 fn node_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    const CIDR: &str = "node updates may not change podCIDR except from \"\" to valid";
     meta::update(r, new, old);
     node_resources(r, new);
     declared_features(r, &new.down("status.declaredFeatures"));
@@ -104,7 +105,6 @@ fn node_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {
         }
     }
     let (cidrs, before) = (new.down("spec.podCIDRs"), old.down("spec.podCIDRs"));
-    const CIDR: &str = "node updates may not change podCIDR except from \"\" to valid";
     if !before.is_empty() {
         if before.len() == cidrs.len() {
             for _ in before.strings().iter().zip(cidrs.strings()).filter(|(a, b)| **a != *b) {
@@ -401,16 +401,7 @@ fn event_body(r: &mut Report, object: &At<'_>, names: &Names) {
     let involved =
         object.get(names.object).get("namespace").named(Path::new("involvedObject").child("namespace"));
     let strange = |r: &mut Report| r.add(involved.invalid_str("does not match event.namespace"));
-    if !object.get("eventTime").is_set() {
-        let fits = if involved.is_empty() {
-            ["", "default"].contains(&namespace)
-        } else {
-            involved.str() == namespace
-        };
-        if !fits {
-            strange(r);
-        }
-    } else {
+    if object.get("eventTime").is_set() {
         if involved.is_empty() && !["default", "kube-system"].contains(&namespace) {
             strange(r);
         }
@@ -431,6 +422,15 @@ fn event_body(r: &mut Report, object: &At<'_>, names: &Names) {
             r.when(field.len() > max, || {
                 field.invalid_with("\"\"", format!("can have at most {max} characters"))
             });
+        }
+    } else {
+        let fits = if involved.is_empty() {
+            ["", "default"].contains(&namespace)
+        } else {
+            involved.str() == namespace
+        };
+        if !fits {
+            strange(r);
         }
     }
     let namespace = object.down("metadata.namespace").named(Path::new("namespace"));

@@ -135,7 +135,7 @@ fn exact_request(r: &mut Report, at: &At<'_>) {
     let (mode, count) = (at.get("allocationMode"), at.get("count"));
     match mode.str() {
         "All" => {
-            r.when(count.int() != 0, || count.invalid("must not be specified when allocationMode is 'All'"))
+            r.when(count.int() != 0, || count.invalid("must not be specified when allocationMode is 'All'"));
         }
         "ExactCount" => r.positive(&count),
         _ => r.add(mode.unsupported(&["All", "ExactCount"])),
@@ -428,6 +428,7 @@ fn counter_set(r: &mut Report, at: &At<'_>, name: &str) {
 }
 
 fn slice_device(r: &mut Report, device: &At<'_>, node_by_device: bool) {
+    const ONE: &str = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
     r.label(&device.get("name"));
     let (attributes, capacity) = (device.get("attributes"), device.get("capacity"));
     let total = attributes.len() + capacity.len();
@@ -461,7 +462,6 @@ fn slice_device(r: &mut Report, device: &At<'_>, node_by_device: bool) {
         |r, set| counter_set(r, set, "counterSet"),
         |c| c.get("counterSet").str().to_owned(),
     );
-    const ONE: &str = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
     if node_by_device {
         let used = node_choice(r, device, "must not be empty");
         match used.len() {

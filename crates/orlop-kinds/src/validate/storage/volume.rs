@@ -125,8 +125,8 @@ pub(super) enum Place {
 
 /// The spec of a volume.
 pub(super) fn spec(r: &mut Report, spec: &At<'_>, name: &str, place: Place) {
-    let inline = place == Place::Inline;
     const CONTEXT: &str = "in the context of inline volumes";
+    let inline = place == Place::Inline;
     if inline {
         for key in ["claimRef", "capacity"] {
             let at = spec.get(key);

@@ -164,11 +164,11 @@ fn node_labels(out: &mut Out, selector: &At<'_>) {
     }
 }
 
-fn addresses(out: &mut Out, list: Vec<At<'_>>) {
+fn addresses(out: &mut Out, list: &[At<'_>]) {
     out.extend(list.iter().filter_map(|at| ip::address_warning(&at.path, at.str())));
 }
 
-fn networks(out: &mut Out, list: Vec<At<'_>>) {
+fn networks(out: &mut Out, list: &[At<'_>]) {
     out.extend(list.iter().flat_map(|at| ip::cidr_warnings(&at.path, at.str())));
 }
 
@@ -212,8 +212,8 @@ fn job(out: &mut Out, spec: &At<'_>) {
 }
 
 fn service(out: &mut Out, object: &At<'_>) {
-    let spec = object.get("spec");
     const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+    let spec = object.get("spec");
     if object.down("metadata.annotations").key(HINTS).is_set() {
         out.push(format!(
             "annotation {HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead"
@@ -221,7 +221,7 @@ fn service(out: &mut Out, object: &At<'_>) {
     }
     let (kind, first) = (spec.get("type").str(), spec.get("clusterIP").str());
     if !["", "None"].contains(&first) {
-        addresses(out, spec.get("clusterIPs").items());
+        addresses(out, &spec.get("clusterIPs").items());
     }
     let headless = kind == "ClusterIP" && first == "None";
     let external = spec.get("externalIPs");
@@ -237,7 +237,7 @@ fn service(out: &mut Out, object: &At<'_>) {
             }
         }
     }
-    addresses(out, external.items());
+    addresses(out, &external.items());
     let named = kind == "ExternalName";
     if !external.is_empty() && !headless && !named {
         out.push(
@@ -245,9 +245,9 @@ fn service(out: &mut Out, object: &At<'_>) {
         );
     }
     if !balancer.is_empty() {
-        addresses(out, vec![balancer]);
+        addresses(out, &[balancer]);
     }
-    networks(out, spec.get("loadBalancerSourceRanges").items());
+    networks(out, &spec.get("loadBalancerSourceRanges").items());
     if named && !external.is_empty() {
         out.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
     }
@@ -350,7 +350,7 @@ fn node(out: &mut Out, object: &At<'_>) {
     if !object.down("spec.externalID").is_empty() {
         out.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
     }
-    networks(out, object.down("spec.podCIDRs").items());
+    networks(out, &object.down("spec.podCIDRs").items());
 }
 
 fn endpoints(out: &mut Out, object: &At<'_>) {
@@ -360,7 +360,8 @@ fn endpoints(out: &mut Out, object: &At<'_>) {
     }
     for subset in object.get("subsets").items() {
         for key in ["addresses", "notReadyAddresses"] {
-            addresses(out, subset.get(key).items().iter().map(|a| a.get("ip")).collect());
+            let list: Vec<At<'_>> = subset.get(key).items().iter().map(|a| a.get("ip")).collect();
+            addresses(out, &list);
         }
     }
 }
@@ -392,8 +393,8 @@ fn network_policy(out: &mut Out, spec: &At<'_>) {
         for peer in spec.get(rules).items().iter().flat_map(|rule| rule.get(side).items()) {
             let block = peer.get("ipBlock");
             if block.is_set() {
-                networks(out, vec![block.get("cidr")]);
-                networks(out, block.get("except").items());
+                networks(out, &[block.get("cidr")]);
+                networks(out, &block.get("except").items());
             }
         }
     }
@@ -408,7 +409,7 @@ fn endpoint_slice(out: &mut Out, object: &At<'_>, created: bool) {
     let ours = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
     if !ours.contains(&manager) {
         for endpoint in object.get("endpoints").items() {
-            addresses(out, endpoint.get("addresses").items());
+            addresses(out, &endpoint.get("addresses").items());
         }
     }
 }

@@ -92,8 +92,9 @@ pub(super) fn pod_template(out: &mut Out, pod: &At<'_>, is_template: bool) {
             .chain(weighted.iter().map(|t| t.down("podAffinityTerm.labelSelector")));
         out.extend(selectors.filter(|s| !s.is_set()).map(|s| format!("{}: {NO_SELECTOR}", s.path)));
     }
-    addresses(out, spec.down("dnsConfig.nameservers").items());
-    addresses(out, spec.get("hostAliases").items().iter().map(|a| a.get("ip")).collect());
+    addresses(out, &spec.down("dnsConfig.nameservers").items());
+    let aliases: Vec<At<'_>> = spec.get("hostAliases").items().iter().map(|a| a.get("ip")).collect();
+    addresses(out, &aliases);
 }
 
 const SECCOMP: &str = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
