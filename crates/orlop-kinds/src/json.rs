@@ -215,7 +215,7 @@ impl Reader<'_> {
 
     fn literal(&mut self, word: &str, value: Value) -> Result<Value, JsonError> {
         for expected in word.bytes() {
-            let byte = *self.text.get(self.at).ok_or_else(ended)?;
+            let byte = self.byte_or_space();
             if byte != expected {
                 let context = format!("in literal {word} (expecting '{}')", char::from(expected));
                 return Err(unexpected(byte, &context));
@@ -233,8 +233,7 @@ impl Reader<'_> {
         match self.text.get(self.at).copied() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits(),
-            Some(byte) => return Err(unexpected(byte, "in numeric literal")),
-            None => return Err(ended()),
+            _ => return Err(unexpected(self.byte_or_space(), "in numeric literal")),
         }
         if self.text.get(self.at) == Some(&b'.') {
             self.at += 1;
@@ -259,6 +258,11 @@ impl Reader<'_> {
         })
     }
 
+    /// The next byte; inside a token Go reports the end of the text as a space.
+    fn byte_or_space(&self) -> u8 {
+        self.text.get(self.at).copied().unwrap_or(b' ')
+    }
+
     fn digits(&mut self) {
         while let Some(b'0'..=b'9') = self.text.get(self.at) {
             self.at += 1;
@@ -271,8 +275,7 @@ impl Reader<'_> {
                 self.digits();
                 Ok(())
             }
-            Some(byte) => Err(unexpected(byte, context)),
-            None => Err(ended()),
+            _ => Err(unexpected(self.byte_or_space(), context)),
         }
     }
 
@@ -307,7 +310,7 @@ impl Reader<'_> {
     }
 
     fn escape(&mut self, out: &mut String) -> Result<(), JsonError> {
-        let byte = self.text.get(self.at).copied().ok_or_else(ended)?;
+        let byte = self.byte_or_space();
         self.at += 1;
         out.push(match byte {
             b'"' | b'\\' | b'/' => char::from(byte),
@@ -344,7 +347,7 @@ impl Reader<'_> {
     fn hex(&mut self) -> Result<u32, JsonError> {
         let mut number = 0;
         for _ in 0..4 {
-            let byte = self.text.get(self.at).copied().ok_or_else(ended)?;
+            let byte = self.byte_or_space();
             let digit = char::from(byte)
                 .to_digit(16)
                 .ok_or_else(|| unexpected(byte, "in \\u hexadecimal character escape"))?;
@@ -409,6 +412,8 @@ mod tests {
             ("[1,]", "invalid character ']' looking for beginning of value"),
             ("{} x", "invalid character 'x' after top-level value"),
             ("trux", "invalid character 'x' in literal true (expecting 'e')"),
+            ("tr", "invalid character ' ' in literal true (expecting 'u')"),
+            ("\"\\u0", "invalid character ' ' in \\u hexadecimal character escape"),
             ("-x", "invalid character 'x' in numeric literal"),
             ("1.x", "invalid character 'x' after decimal point in numeric literal"),
             ("1ex", "invalid character 'x' in exponent of numeric literal"),

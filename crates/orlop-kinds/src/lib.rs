@@ -2,6 +2,9 @@
 
 pub mod catalog;
 pub mod codec;
+pub mod conversion;
 pub mod defaults;
 pub mod json;
+pub mod protobuf;
+pub mod strategy;
 pub mod validate;

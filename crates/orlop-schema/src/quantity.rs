@@ -48,6 +48,8 @@ const NANO: i32 = -9;
 const QUICK_DIGITS: usize = 18;
 /// Significant digits that are kept of any number.
 const DIGITS_MAX: usize = 38;
+/// Digits after the point that are kept of a binary quantity.
+const FRACTION_MAX: usize = 20;
 const BINARY_MAX: i128 = i64::MAX as i128;
 
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
@@ -79,6 +81,7 @@ impl Quantity {
                         };
                     return Ok(Self { unscaled: sign * unscaled, scale, format, spelling });
                 }
+                parts.must_have_digits()?;
                 let (unscaled, dropped) = parts.significant();
                 let mut quantity =
                     Self { unscaled, scale: scale.saturating_add(dropped), format, spelling: None };
@@ -94,6 +97,7 @@ impl Quantity {
                     let unscaled = sign * (number << bits);
                     return Ok(Self { unscaled, scale: 0, format: Format::BinarySi, spelling });
                 }
+                parts.must_have_digits()?;
                 let mut quantity = parts.binary(bits);
                 quantity.unscaled *= sign;
                 Ok(quantity)
@@ -312,6 +316,8 @@ fn align(a: &Quantity, b: &Quantity) -> (i128, i128, i32) {
 /// A quantity cut into its parts; leading zeros of the whole part are gone.
 struct Parts<'a> {
     negative: bool,
+    /// Whether there is any digit before the suffix; `m` alone is zero milli.
+    digits: bool,
     whole: &'a str,
     fraction: &'a str,
     suffix: &'a str,
@@ -324,6 +330,7 @@ impl<'a> Parts<'a> {
             [b'+', ..] => (false, &text[1..]),
             _ => (false, text),
         };
+        let signless = rest;
         let rest = rest.trim_start_matches('0');
         let (whole, rest) = leading(rest, |c| c.is_ascii_digit());
         let whole = if whole.is_empty() { "0" } else { whole };
@@ -334,10 +341,16 @@ impl<'a> Parts<'a> {
         let (_, exponent) = leading(suffix, |c| "eEinumkKMGTP".contains(c));
         let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
         if exponent.chars().all(|c| c.is_ascii_digit()) {
-            Ok(Self { negative, whole, fraction, suffix })
+            let number = &signless[..signless.len() - suffix.len()];
+            let digits = number.contains(|c: char| c.is_ascii_digit());
+            Ok(Self { negative, digits, whole, fraction, suffix })
         } else {
             Err(QuantityError::Format)
         }
+    }
+
+    fn must_have_digits(&self) -> Result<(), QuantityError> {
+        if self.digits { Ok(()) } else { Err(QuantityError::Numeric) }
     }
 
     fn number(&self) -> Result<i128, QuantityError> {
@@ -372,18 +385,20 @@ impl<'a> Parts<'a> {
         let capped = Quantity { unscaled: BINARY_MAX, scale: 0, format: Format::BinarySi, spelling: None };
         let whole = Self { fraction: "", ..*self }.number().ok().and_then(|n| n.checked_mul(1 << bits));
         let Some(whole) = whole.filter(|n| *n <= BINARY_MAX) else { return capped };
-        let kept = self.fraction.len().min(QUICK_DIGITS);
-        let (head, tail) = self.fraction.split_at(kept);
+        let (head, tail) = self.fraction.split_at(self.fraction.len().min(FRACTION_MAX));
         let fraction = Self { whole: "0", fraction: head, ..*self }.number().unwrap_or_default()
             + i128::from(tail.bytes().any(|d| d != b'0'));
-        let one = pow10(kept as i64).unwrap_or(1);
+        // Below one only nanos count, so whole and fraction fit together.
+        let nanos = match head.len() as i64 + i64::from(NANO) {
+            shift @ 0.. => divide_away(fraction << bits, shift),
+            shift => (fraction << bits) * pow10(-shift).unwrap_or(1),
+        };
         let mut quantity = Quantity {
-            unscaled: whole * one + (fraction << bits),
-            scale: -(kept as i32),
+            unscaled: whole * 1_000_000_000 + nanos,
+            scale: NANO,
             format: Format::BinarySi,
             spelling: None,
         };
-        quantity.round(NANO);
         if quantity > capped {
             return capped;
         }
@@ -488,6 +503,8 @@ mod tests {
             ("1e", QuantityError::Suffix),
             ("1ki", QuantityError::Suffix),
             ("1Zi", QuantityError::Format),
+            ("Pi", QuantityError::Numeric),
+            ("+e-10", QuantityError::Numeric),
         ] {
             assert_eq!(Quantity::parse(text), Err(error), "{text}");
         }

@@ -8,7 +8,7 @@ mod openapi;
 mod types;
 
 pub use discovery::{Group, Resource, Version};
-pub use types::{Field, Shape, Struct, Type, TypeId};
+pub use types::{Declared, Field, Shape, Struct, Type, TypeId};
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -94,7 +94,7 @@ impl Catalog {
 
     /// The OpenAPI v3 document of a group-version, as `/openapi/v3/apis/<group>/<version>` serves it.
     pub fn openapi_v3(&self, group: &str, version: &str) -> Option<Value> {
-        openapi::document(self, group, self.version(group, version)?)
+        Some(openapi::document(self, group, self.version(group, version)?))
     }
 
     /// Cluster roles of a new cluster, including those of the controllers.

@@ -3,7 +3,7 @@
 //! Definitions are generated; paths are built here from discovery, with the operations, parameters and
 //! extensions that clients look at. Descriptions and the deprecated `watch/` paths are left out.
 
-use super::{Catalog, Resource, Version, unpack};
+use super::{Catalog, Resource, Shape, Version, unpack};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -53,7 +53,7 @@ impl Definitions {
 }
 
 /// The document of a group-version.
-pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Option<Value> {
+pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Value {
     let root = match group {
         "" => format!("/api/{}", version.name),
         group => format!("/apis/{group}/{}", version.name),
@@ -71,9 +71,15 @@ pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Opt
     for resource in &version.resources {
         add_paths(catalog, group, version, resource, &root, &mut paths);
     }
+    for path in paths.values_mut() {
+        share_parameters(path);
+    }
     let paths = Value::Object(paths);
     let mut schemas = BTreeMap::new();
     reach(catalog, &paths, &mut schemas);
+    if version.resources.iter().any(|resource| resource.allows("watch")) {
+        reach(catalog, &json!({"$ref": format!("{REF}{META}.WatchEvent")}), &mut schemas);
+    }
     for name in [format!("{META}.DeleteOptions"), format!("{META}.WatchEvent")] {
         if let (Some(Value::Array(kinds)), false) = (
             schemas.get_mut(&name).and_then(|s| s.get_mut("x-kubernetes-group-version-kind")),
@@ -84,7 +90,7 @@ pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Opt
         }
     }
     let schemas: Map<String, Value> = schemas.into_iter().collect();
-    Some(json!({
+    json!({
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.36.3"},
         "paths": paths,
@@ -94,7 +100,7 @@ pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Opt
                 "description": "Bearer Token authentication", "in": "header", "name": "authorization", "type": "apiKey",
             }},
         },
-    }))
+    })
 }
 
 /// Adds every definition that `node` refers to, directly or not.
@@ -157,6 +163,7 @@ fn add_paths(
     let noun = format!("{scope}{parent}{}", sub.map(camel).unwrap_or_default());
     let kind = json!({"group": kind_group, "kind": resource.kind, "version": kind_version});
     let connect = resource.kind.ends_with("Options") && sub.is_some();
+    let deleted = if returns_deleted(group, &resource.kind) { model } else { &format!("{META}.Status") };
     for (verb, method, word, action) in OPERATIONS {
         if !resource.allows(verb) {
             continue;
@@ -164,7 +171,8 @@ fn add_paths(
         let on_item = !matches!(verb, "create" | "list" | "deletecollection") || sub.is_some();
         let shown = match verb {
             "list" => list.unwrap_or(model),
-            "deletecollection" | "delete" => &format!("{META}.Status"),
+            "deletecollection" => &format!("{META}.Status"),
+            "delete" => deleted,
             _ => model,
         };
         let statuses: &[&str] = match verb {
@@ -174,54 +182,98 @@ fn add_paths(
             _ => &["200"],
         };
         let id = match word {
+            _ if connect => format!("connect{}{}{noun}", camel(&tag), camel(method)),
             "deleteCollection" => format!("delete{}Collection{noun}", camel(&tag)),
-            _ if connect => format!("connect{}{}{noun}", camel(method), camel(&tag)),
             word => format!("{word}{}{noun}", camel(&tag)),
         };
         let mut operation = json!({
             "operationId": id,
             "tags": [tag],
             "responses": responses(shown, verb == "list", statuses),
-            "x-kubernetes-action": if connect { "connect" } else { action },
+            "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": kind,
         });
-        let parameters = if connect { Vec::new() } else { parameters(verb) };
-        if !parameters.is_empty() {
-            operation["parameters"] = Value::Array(parameters);
+        let mut own = Vec::new();
+        if connect {
+            let any = json!({"content": {"*/*": {"schema": {"type": "string"}}}, "description": "OK"});
+            operation["responses"] = json!({"200": any, "401": {"description": "Unauthorized"}});
+            operation["x-kubernetes-action"] = json!("connect");
+            own.extend(option_parameters(catalog, kind_group, kind_version, &resource.kind));
+        } else {
+            own.extend(parameters(verb));
+            own.push(query("pretty", "string"));
+            if let Some(body) = request_body(verb, model) {
+                operation["requestBody"] = body;
+            }
         }
-        if let (Some(body), false) = (request_body(verb, model), connect) {
-            operation["requestBody"] = body;
+        if on_item {
+            own.push(path_parameter("name"));
         }
+        if resource.namespaced {
+            own.push(path_parameter("namespace"));
+        }
+        operation["parameters"] = Value::Array(own);
         let path = if on_item { &item } else { &collection };
-        let entry = paths.entry(path.clone()).or_insert_with(|| {
-            let mut shared = Vec::new();
-            if on_item {
-                shared.push(path_parameter("name"));
-            }
-            if resource.namespaced {
-                shared.push(path_parameter("namespace"));
-            }
-            shared.push(query("pretty", "string"));
-            json!({"parameters": shared})
-        });
-        entry[method] = operation;
+        paths.entry(path.clone()).or_insert_with(|| json!({}))[method] = operation;
     }
     if resource.namespaced && resource.allows("list") && sub.is_none() {
         let shared = [parameters("list"), vec![query("pretty", "string")]].concat();
-        paths.insert(
-            format!("{root}/{plural}"),
-            json!({
-                "get": {
-                    "operationId": format!("list{}{}ForAllNamespaces", camel(&tag), resource.kind),
-                    "tags": [tag],
-                    "responses": responses(list.unwrap_or(model), true, &["200"]),
-                    "x-kubernetes-action": "list",
-                    "x-kubernetes-group-version-kind": kind,
-                },
-                "parameters": shared,
-            }),
-        );
+        let everywhere = json!({
+            "operationId": format!("list{}{}ForAllNamespaces", camel(&tag), resource.kind),
+            "tags": [tag],
+            "responses": responses(list.unwrap_or(model), true, &["200"]),
+            "x-kubernetes-action": "list",
+            "x-kubernetes-group-version-kind": kind,
+            "parameters": shared,
+        });
+        paths.insert(format!("{root}/{plural}"), json!({"get": everywhere}));
     }
+}
+
+fn returns_deleted(group: &str, kind: &str) -> bool {
+    crate::strategy::strategy(group, kind).is_some_and(|row| row.returns_deleted)
+}
+
+/// Parameters that all operations of a path have in common stand beside the operations, sorted by name.
+fn share_parameters(path: &mut Value) {
+    let Value::Object(operations) = path else { return };
+    let take = |operation: &mut Value| match operation.as_object_mut().and_then(|o| o.remove("parameters")) {
+        Some(Value::Array(list)) => list,
+        _ => Vec::new(),
+    };
+    let mut lists: Vec<Vec<Value>> = operations.values_mut().map(take).collect();
+    for list in &mut lists {
+        list.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
+    }
+    let first = lists.first().cloned().unwrap_or_default();
+    let shared: Vec<Value> =
+        first.into_iter().filter(|parameter| lists.iter().all(|list| list.contains(parameter))).collect();
+    for (operation, mut list) in operations.values_mut().zip(lists) {
+        list.retain(|parameter| !shared.contains(parameter));
+        if !list.is_empty() {
+            operation["parameters"] = Value::Array(list);
+        }
+    }
+    if !shared.is_empty() {
+        operations.insert("parameters".to_owned(), Value::Array(shared));
+    }
+}
+
+/// The fields of an options kind, which are given in the query.
+fn option_parameters(catalog: &Catalog, group: &str, version: &str, kind: &str) -> Vec<Value> {
+    let Some(Shape::Struct(owner)) = catalog.type_of(group, version, kind).map(|ty| &catalog.get(ty).shape)
+    else {
+        return Vec::new();
+    };
+    let fields = owner.fields.iter().filter(|field| !matches!(field.name, "apiVersion" | "kind"));
+    fields
+        .map(|field| match &catalog.get(field.ty).shape {
+            Shape::Bool => query(field.name, "boolean"),
+            Shape::Int(..) => query(field.name, "integer"),
+            // Lists of strings are given by repeating the parameter.
+            _ => query(field.name, "string"),
+        })
+        .collect()
 }
 
 fn parameters(verb: &str) -> Vec<Value> {
@@ -233,6 +285,7 @@ fn parameters(verb: &str) -> Vec<Value> {
         ("resourceVersion", "string"),
         ("resourceVersionMatch", "string"),
         ("sendInitialEvents", "boolean"),
+        ("shardSelector", "string"),
         ("timeoutSeconds", "integer"),
     ];
     let writing = [("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string")];

@@ -16,7 +16,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
             if group.1 == 2 {
                 match input.next() {
                     Some((_, b'=')) => {}
-                    Some((at, _)) => return Err(corrupt(at)),
+                    Some((at, _)) => return Err(corrupt(at - 1)),
                     None => return Err(corrupt(text.len())),
                 }
             }
@@ -64,7 +64,9 @@ mod tests {
             assert_eq!(decode(text).as_deref(), Ok(bytes), "{text}");
         }
         assert_eq!(encode(b"xyzw"), "eHl6dw==");
-        for (text, at) in [("a", 0), ("!!!!", 0), ("eA=", 3), ("eA==x", 4), ("eHl6e", 4), ("a===", 1)] {
+        for (text, at) in
+            [("a", 0), ("!!!!", 0), ("eA=", 3), ("eA==x", 4), ("eHl6e", 4), ("a===", 1), ("eA=AC", 2)]
+        {
             assert_eq!(decode(text), Err(format!("illegal base64 data at input byte {at}")), "{text}");
         }
     }

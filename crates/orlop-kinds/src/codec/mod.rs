@@ -6,6 +6,10 @@
 
 pub mod base64;
 mod time;
+mod unstructured;
+
+pub(crate) use time::{instant, printed};
+pub use unstructured::from_unstructured;
 
 use crate::catalog::{Catalog, Field, Shape, Struct, Type, TypeId, catalog};
 use crate::json::{self, STRICT_ERRORS_MAX, quoted};
@@ -35,7 +39,9 @@ pub fn decode(ty: TypeId, value: Value) -> Result<Decoded, DecodeError> {
     let chosen = errors.iter().find(|error| error.fatal).or(errors.first());
     match chosen {
         Some(error) => Err(DecodeError(error.text.clone())),
-        None => Ok(Decoded { value: out.value, strict: unknown.iter().map(unknown_field).collect() }),
+        None => {
+            Ok(Decoded { value: out.value, strict: unknown.iter().map(|path| unknown_field(path)).collect() })
+        }
     }
 }
 
@@ -71,6 +77,40 @@ pub fn decode_json(ty: TypeId, text: &[u8]) -> Result<Decoded, DecodeError> {
     }
     strict.truncate(STRICT_ERRORS_MAX);
     Ok(Decoded { value: out.value, strict: strict.into_iter().map(|(_, error)| error).collect() })
+}
+
+/// What storing a value as protobuf and reading it back does: the difference between empty and absent lists and
+/// maps is lost, and absent bytes in a map are empty.
+pub fn through_storage(ty: TypeId, value: &mut Value) {
+    let catalog = catalog();
+    match (&catalog.get(ty).shape, value) {
+        (Shape::Pointer(inner), value) if !value.is_null() => through_storage(*inner, value),
+        (Shape::Struct(owner), Value::Object(map)) => {
+            for (name, child) in map {
+                if let Some(field) = owner.field(name) {
+                    through_storage(field.ty, child);
+                }
+            }
+        }
+        (Shape::List(inner), value) => match value {
+            Value::Array(items) if !items.is_empty() => items.iter_mut().for_each(|i| inside(*inner, i)),
+            value => *value = Value::Null,
+        },
+        (Shape::Map(inner), value) => match value {
+            Value::Object(map) if !map.is_empty() => map.values_mut().for_each(|i| inside(*inner, i)),
+            value => *value = Value::Null,
+        },
+        _ => {}
+    }
+}
+
+/// [`through_storage`] for an item of a list or map.
+fn inside(ty: TypeId, item: &mut Value) {
+    if matches!(catalog().get(ty).shape, Shape::Bytes) && item.is_null() {
+        *item = Value::String(String::new());
+    } else {
+        through_storage(ty, item);
+    }
 }
 
 /// The zero value of a type as it prints.
@@ -120,7 +160,7 @@ fn prints_when_missing(catalog: &Catalog, field: &Field) -> bool {
     !(field.omit_zero || field.omit_empty && empty)
 }
 
-fn unknown_field(path: &String) -> String {
+fn unknown_field(path: &str) -> String {
     format!("unknown field {}", quoted(path))
 }
 

@@ -20,6 +20,37 @@ impl Layout {
 
 /// The time in UTC as Kubernetes prints it; `None` for the zero time, which prints as null.
 pub(super) fn canonical(text: &str, layout: Layout) -> Result<Option<String>, String> {
+    let (seconds, nanos) = parse(text, layout)?;
+    let digits = if layout == Layout::Micros { 6 } else { 0 };
+    if seconds == days_from_civil(1, 1, 1) * 86_400 && nanos / 1000 == 0 {
+        return Ok(None);
+    }
+    Ok(Some(printed(seconds, nanos, digits)))
+}
+
+/// Seconds since 1970 and nanoseconds of a time that Kubernetes printed.
+pub(crate) fn instant(text: &str) -> Option<(i64, i64)> {
+    parse(text, Layout::Seconds).ok()
+}
+
+/// A time in UTC, with as many digits after the second.
+pub(crate) fn printed(seconds: i64, nanos: i64, digits: usize) -> String {
+    let (days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Years beyond those of Go's layouts do not occur; they are kept within bounds for the arithmetic.
+    let (year, month, day) = civil_from_days(days.clamp(-4_000_000, 4_000_000));
+    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
+    let date = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+    match digits {
+        0 => format!("{date}Z"),
+        digits => {
+            let fraction = format!("{:09}", nanos.rem_euclid(1_000_000_000));
+            format!("{date}.{}Z", &fraction[..digits.min(9)])
+        }
+    }
+}
+
+/// Seconds since 1970 and nanoseconds.
+fn parse(text: &str, layout: Layout) -> Result<(i64, i64), String> {
     let mut reader = Reader { whole: text, rest: text, layout };
     let year = reader.digits(4, "2006")?;
     reader.literal("-")?;
@@ -53,18 +84,8 @@ pub(super) fn canonical(text: &str, layout: Layout) -> Result<Option<String>, St
         return Err(reader.out_of_range("day"));
     }
     let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
-    let fraction = &fraction[..fraction.len().min(6)];
-    if seconds == days_from_civil(1, 1, 1) * 86_400 && fraction.bytes().all(|b| b == b'0') {
-        return Ok(None);
-    }
-    let (days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil_from_days(days);
-    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    let date = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
-    Ok(Some(match layout {
-        Layout::Seconds => format!("{date}Z"),
-        Layout::Micros => format!("{date}.{fraction:0<6}Z"),
-    }))
+    let nanos = format!("{fraction:0<9}")[..9].parse().unwrap_or_default();
+    Ok((seconds, nanos))
 }
 
 struct Reader<'a> {

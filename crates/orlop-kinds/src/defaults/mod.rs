@@ -2,7 +2,7 @@
 //!
 //! A rule belongs to a Go type and runs wherever a value of that type stands; rules of the outer type run
 //! first, as in Kubernetes. Values are expected as [`crate::codec::decode`] leaves them. The one default that
-//! needs a clock, `timeAdded` of device taints, is not set here.
+//! needs a clock, `timeAdded` of device taints, is set by [`crate::strategy`].
 
 mod image;
 mod pod;
@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 type Object = Map<String, Value>;
+/// A default that depends on other fields.
+type Rule = fn(&mut Object);
 
 /// Fills in what Kubernetes fills in for an object of a type.
 pub fn default_object(ty: TypeId, value: &mut Value) {
@@ -36,7 +38,7 @@ struct Constant {
 #[derive(Default)]
 struct TypeRules {
     constants: Vec<Constant>,
-    computed: Vec<fn(&mut Object)>,
+    computed: Vec<Rule>,
     /// The quantities of a resource list are rounded up to thousandths.
     rounds: bool,
 }
@@ -121,10 +123,14 @@ impl Rules {
                 }
             }
             (Shape::List(inner), Value::Array(items)) => {
-                items.iter_mut().for_each(|item| self.walk(*inner, item));
+                for item in items {
+                    self.walk(*inner, item);
+                }
             }
             (Shape::Map(inner), Value::Object(map)) => {
-                map.values_mut().for_each(|child| self.walk(*inner, child));
+                for child in map.values_mut() {
+                    self.walk(*inner, child);
+                }
             }
             _ => {}
         }

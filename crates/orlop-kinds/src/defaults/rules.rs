@@ -1,10 +1,10 @@
 //! Defaults that depend on other fields. Each runs after the constants of its type.
 
-use super::{Object, image, is_zero, pod};
+use super::{Object, Rule, image, is_zero, pod};
 use serde_json::{Value, json};
 
 /// Type (without `io.k8s.api.` where it has that prefix) and rule.
-pub(super) const COMPUTED: &[(&str, fn(&mut Object))] = &[
+pub(super) const COMPUTED: &[(&str, Rule)] = &[
     ("apps.v1.DeploymentSpec", deployment_strategy),
     ("apps.v1.DaemonSetSpec", daemon_set_strategy),
     ("apps.v1.StatefulSetSpec", stateful_set_strategy),
