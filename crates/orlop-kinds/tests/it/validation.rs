@@ -170,7 +170,7 @@ fn create(id: &str, step: &Value) -> Option<Create> {
         .into_iter()
         .flatten()
         .filter_map(Value::as_str)
-        .map(|w| unquoted(w))
+        .map(unquoted)
         .filter(|w| {
             !w.contains("unknown field") && !w.contains("duplicate field") && !w.contains("deprecated in v1")
         })
