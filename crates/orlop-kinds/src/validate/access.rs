@@ -188,6 +188,7 @@ fn signing_request(r: &mut Report, object: &At<'_>) {
 }
 
 fn request(r: &mut Report, object: &At<'_>, old: Option<&At<'_>>) {
+    const LEGACY: &str = "kubernetes.io/legacy-unknown";
     meta::create(r, object, Scope::Cluster, NameRule::Any);
     let spec = object.get("spec");
     pem_request(r, &spec.get("request"));
@@ -207,7 +208,6 @@ fn request(r: &mut Report, object: &At<'_>, old: Option<&At<'_>>) {
         }
     }
     let signer = spec.get("signerName");
-    const LEGACY: &str = "kubernetes.io/legacy-unknown";
     if signer.str() == LEGACY && old.is_none_or(|o| o.down("spec.signerName").str() != LEGACY) {
         r.add(signer.invalid("the legacy signerName is not allowed via this API version"));
     } else {
@@ -318,12 +318,12 @@ fn change(r: &mut Report, new: &At<'_>, old: &At<'_>, through: Through) {
     }
     let (certificate, before) = (new.down("status.certificate"), old.down("status.certificate"));
     if certificate.str() != before.str() {
-        if through != Through::Status {
-            r.add(certificate.forbidden("updates may not set certificate content"));
-        } else {
+        if through == Through::Status {
             r.when(!before.is_empty(), || {
                 certificate.forbidden("updates may not modify existing certificate content")
             });
+        } else {
+            r.add(certificate.forbidden("updates may not set certificate content"));
         }
     }
     meta::update(r, new, old);

@@ -494,10 +494,10 @@ fn policy_status(r: &mut Report, new: &At<'_>, _old: &At<'_>) {
 }
 
 fn param_ref(r: &mut Report, at: &At<'_>) {
+    const BOTH: &str = "name and selector are mutually exclusive";
     if !at.is_set() {
         return;
     }
-    const BOTH: &str = "name and selector are mutually exclusive";
     let (name, selector) = (at.get("name"), at.get("selector"));
     if !name.is_empty() {
         r.each(&name, names::path_segment(name.str()));

@@ -483,10 +483,10 @@ fn revision_common(r: &mut Report, object: &At<'_>) {
 fn revision(r: &mut Report, object: &At<'_>) {
     revision_common(r, object);
     let data = object.get("data");
-    if !data.is_set() {
-        r.add(data.required("data is mandatory"));
-    } else {
+    if data.is_set() {
         r.when(!data.value.is_object(), || data.required("data must be a valid JSON object"));
+    } else {
+        r.add(data.required("data is mandatory"));
     }
 }
 

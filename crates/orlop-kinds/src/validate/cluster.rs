@@ -13,7 +13,7 @@ use orlop_schema::quantity::Quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULES: &[Rules] = &[
-    Rules::new("", "Node", Scope::Cluster, node, node_update, &[("status", node_update)]),
+    Rules::new("", "Node", Scope::Cluster, node, node_update, &[("status", node_status)]),
     Rules::new("", "ResourceQuota", Scope::Namespaced, quota, quota_update, &[("status", quota_status)]),
     Rules::new("", "LimitRange", Scope::Namespaced, limit_range, limit_range_update, &[]),
     Rules::new("", "Event", Scope::Namespaced, legacy_event, legacy_event_update, &[]),
@@ -87,6 +87,12 @@ fn declared_features(r: &mut Report, list: &At<'_>) {
 }
 
 fn node_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    node(r, new);
+    node_status(r, new, old);
+}
+
+fn node_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    const CIDR: &str = "node updates may not change podCIDR except from \"\" to valid";
     meta::update(r, new, old);
     node_resources(r, new);
     declared_features(r, &new.down("status.declaredFeatures"));
@@ -99,7 +105,6 @@ fn node_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
         }
     }
     let (cidrs, before) = (new.down("spec.podCIDRs"), old.down("spec.podCIDRs"));
-    const CIDR: &str = "node updates may not change podCIDR except from \"\" to valid";
     if !before.is_empty() {
         if before.len() == cidrs.len() {
             for _ in before.strings().iter().zip(cidrs.strings()).filter(|(a, b)| **a != *b) {
@@ -396,16 +401,7 @@ fn event_body(r: &mut Report, object: &At<'_>, names: &Names) {
     let involved =
         object.get(names.object).get("namespace").named(Path::new("involvedObject").child("namespace"));
     let strange = |r: &mut Report| r.add(involved.invalid_str("does not match event.namespace"));
-    if !object.get("eventTime").is_set() {
-        let fits = if involved.is_empty() {
-            ["", "default"].contains(&namespace)
-        } else {
-            involved.str() == namespace
-        };
-        if !fits {
-            strange(r);
-        }
-    } else {
+    if object.get("eventTime").is_set() {
         if involved.is_empty() && !["default", "kube-system"].contains(&namespace) {
             strange(r);
         }
@@ -426,6 +422,15 @@ fn event_body(r: &mut Report, object: &At<'_>, names: &Names) {
             r.when(field.len() > max, || {
                 field.invalid_with("\"\"", format!("can have at most {max} characters"))
             });
+        }
+    } else {
+        let fits = if involved.is_empty() {
+            ["", "default"].contains(&namespace)
+        } else {
+            involved.str() == namespace
+        };
+        if !fits {
+            strange(r);
         }
     }
     let namespace = object.down("metadata.namespace").named(Path::new("namespace"));

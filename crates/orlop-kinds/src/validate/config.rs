@@ -16,7 +16,7 @@ pub(super) const RULES: &[Rules] = &[
         "Namespace",
         Scope::Cluster,
         namespace,
-        meta::update,
+        namespace_update,
         &[("status", namespace_status), ("finalize", namespace_finalize)],
     ),
 ];
@@ -62,7 +62,7 @@ fn is_frozen(r: &mut Report, new: &At<'_>, old: &At<'_>, fields: &[&str]) {
     r.when(!immutable.is_true(), || immutable.forbidden(WORDS));
     for field in fields {
         let (now, before) = (new.get(field), old.get(field));
-        r.when(!same(now.value, before.value) && !(now.is_empty() && before.is_empty()), || {
+        r.when(!same(now.value, before.value) && (!now.is_empty() || !before.is_empty()), || {
             now.forbidden(WORDS)
         });
     }
@@ -101,11 +101,11 @@ fn secret(r: &mut Report, object: &At<'_>) {
                 r.add(data.key(key).invalid_with("\"<secret contents redacted>\"", wrong));
             }
         }
-        "kubernetes.io/basic-auth" => {
-            if data.value.get("username").is_none() && data.value.get("password").is_none() {
-                needed(r, "username");
-                needed(r, "password");
-            }
+        "kubernetes.io/basic-auth"
+            if data.value.get("username").is_none() && data.value.get("password").is_none() =>
+        {
+            needed(r, "username");
+            needed(r, "password");
         }
         "kubernetes.io/ssh-auth" => {
             r.required(&data.key("ssh-privatekey"));
@@ -168,6 +168,11 @@ fn namespace(r: &mut Report, object: &At<'_>) {
     for item in finalizers.items() {
         finalizer(r, &item.named(finalizers.path.clone()));
     }
+}
+
+fn namespace_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    namespace(r, new);
+    meta::update(r, new, old);
 }
 
 fn namespace_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {

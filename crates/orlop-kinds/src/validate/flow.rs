@@ -225,9 +225,9 @@ fn other_rule(r: &mut Report, rule: &At<'_>) {
 }
 
 fn level(r: &mut Report, object: &At<'_>) {
+    const KEPT: &str = "flowcontrol.k8s.io/preserve-zero-concurrency-shares";
     meta::create(r, object, Scope::Cluster, NameRule::Subdomain);
     let annotations = object.down("metadata.annotations");
-    const KEPT: &str = "flowcontrol.k8s.io/preserve-zero-concurrency-shares";
     r.when(annotations.key(KEPT).is_set(), || {
         annotations.forbidden(format!("annotation '{KEPT}' is forbidden"))
     });

@@ -64,6 +64,36 @@ pub(crate) fn plain_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
     generic_update(r, &new.get("metadata"), &old.get("metadata"));
 }
 
+/// The metadata of a template, which may have only labels and annotations.
+pub(crate) fn template(r: &mut Report, meta: &At<'_>) {
+    r.annotations(&meta.get("annotations"));
+    r.labels(&meta.get("labels"));
+    for key in [
+        "name",
+        "generateName",
+        "namespace",
+        "selfLink",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "ownerReferences",
+        "finalizers",
+        "managedFields",
+    ] {
+        let field = meta.get(key);
+        let path = if key == "uid" { meta.path.child("uID") } else { field.path.clone() };
+        let given = match field.value {
+            Value::Null => false,
+            Value::Number(_) => true,
+            _ => !field.is_empty(),
+        };
+        r.when(given, || field.named(path).forbidden("cannot be set"));
+    }
+}
+
 fn name_is_given(r: &mut Report, meta: &At<'_>, rule: NameRule) {
     let name = meta.get("name");
     if name.is_empty() {
@@ -89,16 +119,16 @@ fn common(r: &mut Report, meta: &At<'_>, scope: Scope) {
         Scope::Cluster => r.when(!namespace.is_empty(), || namespace.forbidden("not allowed on this type")),
     }
     r.non_negative(&meta.get("generation"));
-    contents(r, meta);
+    labels_and_owners(r, meta);
+    finalizers(r, &meta.get("finalizers"));
+    managed_fields(r, &meta.get("managedFields"));
 }
 
-/// What create and update have in common: labels, annotations, owners, finalizers, managed fields.
-fn contents(r: &mut Report, meta: &At<'_>) {
+/// What create and update both look at before finalizers.
+fn labels_and_owners(r: &mut Report, meta: &At<'_>) {
     r.labels(&meta.get("labels"));
     r.annotations(&meta.get("annotations"));
     owners(r, &meta.get("ownerReferences"));
-    finalizers(r, &meta.get("finalizers"));
-    managed_fields(r, &meta.get("managedFields"));
 }
 
 fn owners(r: &mut Report, owners: &At<'_>) {
@@ -215,7 +245,8 @@ fn generic_update(r: &mut Report, meta: &At<'_>, old: &At<'_>) {
         let (now, before) = (meta.get(key), old.get(key));
         r.when(!same(now.value, before.value), || now.invalid_with(now.value.to_string(), IMMUTABLE));
     }
-    contents(r, meta);
+    labels_and_owners(r, meta);
+    managed_fields(r, &meta.get("managedFields"));
 }
 
 #[cfg(test)]

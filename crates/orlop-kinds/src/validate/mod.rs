@@ -10,6 +10,7 @@ mod apps;
 mod batch;
 mod cluster;
 mod config;
+mod devices;
 mod flow;
 mod golang;
 mod meta;
@@ -20,6 +21,7 @@ mod scaling;
 mod service;
 mod storage;
 mod view;
+mod warnings;
 
 pub use meta::{Scope, object_meta_create, object_meta_update};
 
@@ -88,6 +90,7 @@ const TABLES: &[&[Rules]] = &[
     admission::RULES,
     flow::RULES,
     access::RULES,
+    devices::RULES,
 ];
 
 fn rules(kind: &Kind<'_>) -> Option<&'static Rules> {
@@ -99,6 +102,9 @@ pub fn create(kind: &Kind<'_>, object: &Value) -> Vec<FieldError> {
     let mut report = Report::default();
     let at = At::root(object);
     let Some(rules) = rules(kind) else { return report.0 };
+    if let Some(errors) = allocation_errors(kind, &at, None) {
+        return errors;
+    }
     (rules.create)(&mut report, &at);
     let is_question = rules.parts.iter().any(|(part, _)| *part == "create");
     if report.0.is_empty() && !is_question {
@@ -119,6 +125,11 @@ pub fn update(kind: &Kind<'_>, subresource: &str, new: &Value, old: &Value) -> V
     let mut report = Report::default();
     let Some(rules) = rules(kind) else { return report.0 };
     let (new, old) = (At::root(new), At::root(old));
+    if subresource.is_empty()
+        && let Some(errors) = allocation_errors(kind, &new, Some(&old))
+    {
+        return errors;
+    }
     let meta = new.get("metadata");
     report.extend(object_meta_create(meta.value, rules.scope, NameRule::PathSegment, &meta.path));
     report.extend(object_meta_update(meta.value, old.get("metadata").value, &meta.path));
@@ -132,8 +143,19 @@ pub fn update(kind: &Kind<'_>, subresource: &str, new: &Value, old: &Value) -> V
 }
 
 /// What the server warns about when an object is created or, with the old object, changed.
-pub fn warnings(_kind: &Kind<'_>, _new: &Value, _old: Option<&Value>) -> Vec<String> {
-    Vec::new()
+///
+/// Templates of workloads are looked at again only when `metadata.generation` differs, so the caller sets the
+/// new generation before it asks.
+pub fn warnings(kind: &Kind<'_>, new: &Value, old: Option<&Value>) -> Vec<String> {
+    warnings::warnings(kind, new, old)
+}
+
+/// Errors of what is allocated before an object is validated; they hide all others.
+fn allocation_errors(kind: &Kind<'_>, new: &At<'_>, old: Option<&At<'_>>) -> Option<Vec<FieldError>> {
+    if (kind.group, kind.kind) != ("", "Service") {
+        return None;
+    }
+    Some(service::early(new, old).0).filter(|errors| !errors.is_empty())
 }
 
 /// A list of conditions as newer kinds have them.

@@ -122,9 +122,9 @@ fn ip_block(r: &mut Report, at: &At<'_>, accepted: &[&str]) {
 }
 
 fn ingress(r: &mut Report, object: &At<'_>) {
+    const ANNOTATION: &str = "kubernetes.io/ingress.class";
     meta::create(r, object, Scope::Namespaced, NameRule::Subdomain);
     ingress_spec(r, &object.get("spec"), false, false);
-    const ANNOTATION: &str = "kubernetes.io/ingress.class";
     let annotation = object.down("metadata.annotations").get(ANNOTATION);
     let class = object.down("spec.ingressClassName");
     r.when(annotation.is_set() && class.is_set() && annotation.value != class.value, || {
@@ -296,7 +296,7 @@ fn class(r: &mut Report, object: &At<'_>) {
         "Namespace" if namespace.is_set() => r.label(&namespace),
         "Namespace" => r.add(namespace.required("`parameters.scope` is set to 'Namespace'")),
         "Cluster" => {
-            r.when(namespace.is_set(), || namespace.forbidden("`parameters.scope` is set to 'Cluster'"))
+            r.when(namespace.is_set(), || namespace.forbidden("`parameters.scope` is set to 'Cluster'"));
         }
         _ => r.add(scope.unsupported(&["Cluster", "Namespace"])),
     }
@@ -337,6 +337,7 @@ fn meta_with_address(r: &mut Report, object: &At<'_>, name: &At<'_>) {
 }
 
 fn address_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    address(r, new);
     meta::update(r, new, old);
     r.immutable_as("*networking.ParentReference", &new.down("spec.parentRef"), &old.down("spec.parentRef"));
 }

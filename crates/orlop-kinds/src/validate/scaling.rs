@@ -360,6 +360,7 @@ fn runtime(r: &mut Report, object: &At<'_>) {
 }
 
 fn runtime_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    runtime(r, new);
     meta::plain_update(r, new, old);
     r.immutable_str(&new.get("handler"), &old.get("handler"));
 }

@@ -8,6 +8,7 @@ use orlop_schema::field::{FieldError, Path, go_quote};
 use orlop_schema::ip;
 use orlop_schema::names::{self, NameRule};
 use serde_json::json;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 pub(super) const RULES: &[Rules] = &[
@@ -45,6 +46,17 @@ fn service_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
     body(r, new, Some(old));
 }
 
+/// What is wrong with the addresses of a service; the API server looks at them before anything else, because
+/// it allocates them.
+pub(super) fn early(object: &At<'_>, old: Option<&At<'_>>) -> Report {
+    let mut report = Report::default();
+    let spec = object.get("spec");
+    if spec.get("type").str() != "ExternalName" {
+        cluster_ips(&mut report, &spec, old.map(|o| o.get("spec")).as_ref());
+    }
+    report
+}
+
 fn is_headless(spec: &At<'_>) -> bool {
     spec.get("clusterIPs").strings() == ["None"]
 }
@@ -67,25 +79,21 @@ fn cluster_ip_changes(r: &mut Report, spec: &At<'_>, before: &At<'_>) {
     let (now, then) = (list.strings(), before.get("clusterIPs").strings());
     let at = |index: usize| list.named(list.path.index(index));
     let first_changed = !then.is_empty() && !now.is_empty() && now[0] != then[0];
-    if now.len() == then.len() {
-        for (index, _) in now.iter().zip(&then).enumerate().filter(|(_, (a, b))| a != b) {
-            r.add(at(index).invalid(FROZEN));
+    match now.len().cmp(&then.len()) {
+        Ordering::Equal => {
+            for (index, _) in now.iter().zip(&then).enumerate().filter(|(_, (a, b))| a != b) {
+                r.add(at(index).invalid(FROZEN));
+            }
         }
-    } else if then.len() > now.len() {
-        r.when(now.is_empty(), || {
-            at(0).invalid_with(quoted_list(&list), "primary clusterIP can not be unset")
-        });
-        r.when(first_changed, || at(0).invalid(FROZEN));
-        if now.len() == 1 {
-            releases(r, spec, "clusterIP");
+        Ordering::Less => {
+            r.when(now.is_empty(), || at(0).invalid("primary clusterIP can not be unset"));
+            r.when(first_changed, || at(0).invalid(FROZEN));
+            if now.len() == 1 {
+                releases(r, spec, "clusterIP");
+            }
         }
-    } else {
-        r.when(first_changed, || at(0).invalid(FROZEN));
+        Ordering::Greater => r.when(first_changed, || at(0).invalid(FROZEN)),
     }
-}
-
-fn quoted_list(list: &At<'_>) -> String {
-    if list.is_set() { list.value.to_string() } else { "null".to_owned() }
 }
 
 fn releases(r: &mut Report, spec: &At<'_>, what: &str) {
@@ -104,18 +112,20 @@ fn ip_family_changes(r: &mut Report, spec: &At<'_>, before: &At<'_>) {
     let addresses = spec.get("clusterIPs").named(first.path.clone());
     let (now, then) = (list.strings(), before.get("ipFamilies").strings());
     let first_changed = !then.is_empty() && !now.is_empty() && now[0] != then[0];
-    if now.len() == then.len() {
-        for _ in now.iter().zip(&then).filter(|(a, b)| a != b) {
-            r.add(first.invalid(FROZEN));
+    match now.len().cmp(&then.len()) {
+        Ordering::Equal => {
+            for _ in now.iter().zip(&then).filter(|(a, b)| a != b) {
+                r.add(first.invalid(FROZEN));
+            }
         }
-    } else if then.len() > now.len() {
-        r.when(spec.get("clusterIPs").is_empty(), || first.invalid("primary ipFamily can not be unset"));
-        r.when(first_changed, || addresses.invalid(FROZEN));
-        if now.len() == 1 {
-            releases(r, spec, "ipFamily");
+        Ordering::Less => {
+            r.when(spec.get("clusterIPs").is_empty(), || first.invalid("primary ipFamily can not be unset"));
+            r.when(first_changed, || addresses.invalid(FROZEN));
+            if now.len() == 1 {
+                releases(r, spec, "ipFamily");
+            }
         }
-    } else {
-        r.when(first_changed, || addresses.invalid(FROZEN));
+        Ordering::Greater => r.when(first_changed, || addresses.invalid(FROZEN)),
     }
 }
 
@@ -235,7 +245,7 @@ fn session_affinity(r: &mut Report, spec: &At<'_>) {
             });
         }
         "None" => {
-            r.when(config.is_set(), || config.forbidden("must not be set when session affinity is None"))
+            r.when(config.is_set(), || config.forbidden("must not be set when session affinity is None"));
         }
         _ => {}
     }
@@ -562,9 +572,7 @@ fn fully_qualified(r: &mut Report, at: &At<'_>) {
 }
 
 fn hints(r: &mut Report, at: &At<'_>) {
-    let rules: [(&str, fn(&str) -> Vec<String>); 2] =
-        [("forZones", names::label_value), ("forNodes", names::dns1123_subdomain)];
-    for (key, rule) in rules {
+    for key in ["forZones", "forNodes"] {
         let list = at.get(key);
         if list.len() > 8 {
             return r.add(list.too_many(8));
@@ -573,7 +581,10 @@ fn hints(r: &mut Report, at: &At<'_>) {
         for hint in list.items() {
             let name = hint.get("name");
             r.when(!seen.insert(name.str()), || name.duplicate_str());
-            r.each(&name, rule(name.str()));
+            match key {
+                "forZones" => r.each(&name, names::label_value(name.str())),
+                _ => r.subdomain(&name),
+            }
         }
     }
 }

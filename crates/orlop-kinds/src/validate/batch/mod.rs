@@ -22,10 +22,14 @@ const UID: &str = "batch.kubernetes.io/controller-uid";
 const NAME: &str = "batch.kubernetes.io/job-name";
 
 fn job(r: &mut Report, object: &At<'_>) {
+    whole_job(r, object, &PodOptions::default());
+}
+
+fn whole_job(r: &mut Report, object: &At<'_>, options: &PodOptions) {
     meta::create(r, object, Scope::Namespaced, NameRule::Subdomain);
     generated_selector(r, object);
     let spec = object.get("spec");
-    selected_spec(r, &spec, &PodOptions::default());
+    selected_spec(r, &spec, options);
     let completions = spec.get("completions").int();
     if spec.get("completionMode").str() == "Indexed" && completions > 0 {
         let name = object.down("metadata.name");
@@ -281,10 +285,11 @@ fn success_policy(r: &mut Report, at: &At<'_>, spec: &At<'_>) {
 }
 
 fn job_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
-    meta::update(r, new, old);
     let (spec, before) = (new.get("spec"), old.get("spec"));
     let template = before.get("template");
     let options = PodOptions::for_update(&template.get("spec"), &template.get("metadata"));
+    whole_job(r, new, &options);
+    meta::update(r, new, old);
     selected_spec(r, &spec, &options);
     let (now, then) = (spec.get("completions"), before.get("completions"));
     if spec.get("completionMode").str() == "Indexed" {

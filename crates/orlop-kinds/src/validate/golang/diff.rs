@@ -1,6 +1,7 @@
 //! Unified differences as Python's and Go's difflib make them: longest matching blocks first, junk ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 const CONTEXT: usize = 3;
 
@@ -27,7 +28,8 @@ pub(super) fn unified(a: &str, b: &str) -> String {
     let mut out = String::new();
     for group in groups(steps(&a, &b)) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        out.push_str(&format!("@@ -{} +{} @@\n", range(first.a.0, last.a.1), range(first.b.0, last.b.1)));
+        let (in_a, in_b) = (range(first.a.0, last.a.1), range(first.b.0, last.b.1));
+        let _ = writeln!(out, "@@ -{in_a} +{in_b} @@");
         for step in &group {
             let mut write = |sign: char, lines: &[&str]| {
                 for line in lines {

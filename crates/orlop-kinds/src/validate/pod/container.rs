@@ -49,7 +49,7 @@ pub(crate) fn containers(r: &mut Report, list: &At<'_>, pod: &Surroundings<'_>) 
         lifecycle_and_probes(r, &container, pod);
         restart_policy(r, &container);
     }
-    host_ports(r, list.items(), &list.path);
+    host_ports(r, &list.items(), &list.path);
 }
 
 fn lifecycle_and_probes(r: &mut Report, container: &At<'_>, pod: &Surroundings<'_>) {
@@ -107,7 +107,7 @@ pub(crate) fn init_containers(r: &mut Report, list: &At<'_>, pod: &Surroundings<
         if !name.is_empty() {
             seen.insert(name.str());
         }
-        host_ports(r, vec![container.clone()], &list.path);
+        host_ports(r, std::slice::from_ref(&container), &list.path);
         let sidecar = policy.str() == "Always";
         if sidecar {
             lifecycle_and_probes(r, &container, pod);
@@ -215,7 +215,7 @@ fn ports(r: &mut Report, list: &At<'_>) {
 }
 
 /// Ports of the host may be taken only once; paths count containers from the start of `list`.
-fn host_ports(r: &mut Report, containers: Vec<At<'_>>, list: &Path) {
+fn host_ports(r: &mut Report, containers: &[At<'_>], list: &Path) {
     let mut seen = BTreeSet::new();
     for (index, container) in containers.iter().enumerate() {
         for (number, port) in container.get("ports").items().iter().enumerate() {

@@ -157,6 +157,8 @@ fn leading_zero(text: &str) -> bool {
 
 /// Annotations that mean something to pods.
 fn annotations(r: &mut Report, at: &At<'_>, spec: &At<'_>, options: &PodOptions) {
+    const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
+    const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
     let mirror = at.key("kubernetes.io/config.mirror");
     r.when(mirror.is_set() && spec.get("nodeName").is_empty(), || {
         mirror.invalid("must set spec.nodeName if mirror pod annotation is set")
@@ -164,8 +166,6 @@ fn annotations(r: &mut Report, at: &At<'_>, spec: &At<'_>, options: &PodOptions)
     r.when(!options.any_deletion_cost && bad_deletion_cost(at), || {
         at.key("controller.kubernetes.io/pod-deletion-cost").invalid("must be a 32bit integer")
     });
-    const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
-    const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
     if at.key(SECCOMP_POD).is_set() {
         seccomp_annotation(r, &at.get(SECCOMP_POD));
     }

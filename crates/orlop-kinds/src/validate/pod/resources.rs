@@ -89,13 +89,13 @@ pub(crate) fn resource_name(r: &mut Report, name: &str, at: &At<'_>) -> bool {
 /// The name of a resource a container can ask for.
 pub(crate) fn container_resource_name(r: &mut Report, name: &str, at: &At<'_>) {
     resource_name(r, name, at);
-    if !name.contains('/') {
-        r.when(!["cpu", "memory", "ephemeral-storage"].contains(&name) && !is_huge_page(name), || {
-            at.invalid_with(go_quote(name), "must be a standard resource for containers")
-        });
-    } else {
+    if name.contains('/') {
         r.when(!is_native(name) && !is_extended(name), || {
             at.invalid_with(go_quote(name), "doesn't follow extended resource name standard")
+        });
+    } else {
+        r.when(!["cpu", "memory", "ephemeral-storage"].contains(&name) && !is_huge_page(name), || {
+            at.invalid_with(go_quote(name), "must be a standard resource for containers")
         });
     }
 }

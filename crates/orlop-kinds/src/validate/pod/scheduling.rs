@@ -218,7 +218,7 @@ pub(crate) fn tolerations(r: &mut Report, list: &At<'_>) {
                 r.when(!wrong.is_empty(), || here.invalid_str(wrong.join(";")));
             }
             "Exists" => {
-                r.when(!value.is_empty(), || here.invalid("value must be empty when `operator` is 'Exists'"))
+                r.when(!value.is_empty(), || here.invalid("value must be empty when `operator` is 'Exists'"));
             }
             "Lt" | "Gt" => r.add(operator.unsupported(&["Equal", "Exists", "Lt", "Gt"])),
             _ => r.add(operator.unsupported(&["Equal", "Exists"])),
@@ -241,7 +241,7 @@ pub(crate) fn taints(r: &mut Report, list: &At<'_>) {
         if !seen.insert((effect.str(), key.str())) {
             let mut error = taint.duplicate();
             error.value = Some(super::super::golang::print("core.Taint", taint.value));
-            error.detail = "taints must be unique by key and effect pair".to_owned();
+            "taints must be unique by key and effect pair".clone_into(&mut error.detail);
             r.add(error);
         }
     }

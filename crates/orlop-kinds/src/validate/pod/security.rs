@@ -111,10 +111,10 @@ fn seccomp(r: &mut Report, at: &At<'_>) {
 }
 
 fn app_armor(r: &mut Report, at: &At<'_>) {
+    const MISSING: &str = "must be set when AppArmor type is Localhost";
     if !at.is_set() {
         return;
     }
-    const MISSING: &str = "must be set when AppArmor type is Localhost";
     let (kind, profile) = (at.get("type"), at.get("localhostProfile"));
     match kind.str() {
         "Localhost" if !profile.is_set() => r.add(profile.required(MISSING)),
@@ -127,7 +127,7 @@ fn app_armor(r: &mut Report, at: &At<'_>) {
             r.when(profile.len() > 4095, || profile.too_long(4095));
         }
         "RuntimeDefault" | "Unconfined" => {
-            r.when(profile.is_set(), || profile.invalid("can only be set when AppArmor type is Localhost"))
+            r.when(profile.is_set(), || profile.invalid("can only be set when AppArmor type is Localhost"));
         }
         "" => r.add(kind.required("type is required when appArmorProfile is set")),
         _ => r.add(kind.unsupported(&["Localhost", "RuntimeDefault", "Unconfined"])),

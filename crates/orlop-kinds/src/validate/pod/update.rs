@@ -230,7 +230,7 @@ pub(super) fn ephemeral_containers(r: &mut Report, new: &At<'_>, old: &At<'_>) {
         let name = go_quote(before.get("name").str());
         match now.get(before.get("name").str()) {
             None => {
-                r.add(list.forbidden(format!("existing ephemeral containers {name} may not be removed\n")))
+                r.add(list.forbidden(format!("existing ephemeral containers {name} may not be removed\n")));
             }
             Some(now) => r.when(!same(now.value, before.value), || {
                 let difference = golang::difference("core.EphemeralContainer", before.value, now.value);

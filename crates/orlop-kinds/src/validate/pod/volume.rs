@@ -1,5 +1,6 @@
 //! Volumes of pods and the sources they share with persistent volumes.
 
+use super::super::meta;
 use super::super::view::{At, Report};
 use super::PodOptions;
 use super::env::{object_field, resource_field};
@@ -502,33 +503,7 @@ fn ephemeral(r: &mut Report, at: &At<'_>) {
         r.add(template.required(""));
         return;
     }
-    let meta = template.get("metadata");
-    r.annotations(&meta.get("annotations"));
-    r.labels(&meta.get("labels"));
-    for key in [
-        "name",
-        "generateName",
-        "namespace",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "ownerReferences",
-        "finalizers",
-        "managedFields",
-    ] {
-        let field = meta.get(key);
-        let path = match key {
-            "uid" => meta.path.child("uID"),
-            _ => field.path.clone(),
-        };
-        r.when(field.is_set() && !(field.is_empty() && !field.value.is_number()), || {
-            field.named(path).forbidden("cannot be set")
-        });
-    }
+    meta::template(r, &template.get("metadata"));
     claim_spec(r, &template.get("spec"), false);
 }
 

@@ -71,9 +71,10 @@ fn topologies(r: &mut Report, list: &At<'_>) {
 }
 
 pub(super) fn class_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    class(r, new);
     meta::update(r, new, old);
     let (now, then) = (new.get("parameters"), old.get("parameters"));
-    r.when(!same(now.value, then.value) && !(now.is_empty() && then.is_empty()), || now.invalid(IMMUTABLE));
+    r.when(!same(now.value, then.value) && (!now.is_empty() || !then.is_empty()), || now.invalid(IMMUTABLE));
     r.immutable_str(&new.get("provisioner"), &old.get("provisioner"));
     r.immutable(&new.get("reclaimPolicy"), &old.get("reclaimPolicy"));
     r.immutable(&new.get("volumeBindingMode"), &old.get("volumeBindingMode"));
@@ -199,12 +200,14 @@ pub(super) fn capacity(r: &mut Report, object: &At<'_>) {
 }
 
 pub(super) fn capacity_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    capacity(r, new);
     meta::update(r, new, old);
     r.immutable_as("*meta.LabelSelector", &new.get("nodeTopology"), &old.get("nodeTopology"));
     r.immutable_str(&new.get("storageClassName"), &old.get("storageClassName"));
 }
 
 pub(super) fn attachment(r: &mut Report, object: &At<'_>) {
+    const BYTES_MAX: usize = 256 * 1024;
     const WORDS: &str = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
     meta::create(r, object, Scope::Cluster, NameRule::Subdomain);
     let spec = object.get("spec");
@@ -215,7 +218,7 @@ pub(super) fn attachment(r: &mut Report, object: &At<'_>) {
         (false, false) => r.add(source.required(WORDS)),
         (true, true) => r.add(source.forbidden(WORDS)),
         (true, false) => {
-            r.when(name.is_empty(), || name.required("must specify non empty persistentVolumeName"))
+            r.when(name.is_empty(), || name.required("must specify non empty persistentVolumeName"));
         }
         (false, true) => volume_spec(r, &inline, "", Place::Inline),
     }
@@ -223,7 +226,6 @@ pub(super) fn attachment(r: &mut Report, object: &At<'_>) {
     let status = object.get("status");
     let bytes: usize =
         status.get("attachmentMetadata").entries().iter().map(|(k, v)| k.len() + v.str().len()).sum();
-    const BYTES_MAX: usize = 256 * 1024;
     r.when(bytes > BYTES_MAX, || status.get("attachmentMetadata").too_long(BYTES_MAX));
     for key in ["attachError", "detachError"] {
         let error = status.get(key);

@@ -14,7 +14,7 @@ pub(super) const RULES: &[Rules] = &[
         "",
         "PersistentVolume",
         Cluster,
-        volume::create,
+        volume::create_volume,
         volume::update,
         &[("status", volume::status)],
     ),

@@ -79,9 +79,39 @@ fn csi(r: &mut Report, at: &At<'_>) {
     }
 }
 
-pub(super) fn create(r: &mut Report, volume: &At<'_>) {
+fn create(r: &mut Report, volume: &At<'_>) {
     meta::create(r, volume, Scope::Cluster, NameRule::Subdomain);
     spec(r, &volume.get("spec"), volume.down("metadata.name").str(), Place::Volume);
+}
+
+pub(super) fn create_volume(r: &mut Report, volume: &At<'_>) {
+    create(r, volume);
+    mount_options(r, volume);
+}
+
+/// Mount options in the old annotation, which only some types of volumes understand.
+fn mount_options(r: &mut Report, volume: &At<'_>) {
+    const ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
+    let able = [
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "glusterfs",
+        "nfs",
+        "rbd",
+        "quobyte",
+        "iscsi",
+        "cinder",
+        "cephfs",
+        "azureFile",
+        "vsphereVolume",
+        "azureDisk",
+        "photonPersistentDisk",
+    ];
+    let annotation = volume.down("metadata.annotations").get(ANNOTATION);
+    let understood = able.iter().any(|key| volume.get("spec").get(key).is_set());
+    r.when(annotation.is_set() && !understood, || {
+        annotation.forbidden("may not specify mount options for this volume type")
+    });
 }
 
 /// Where the spec of a volume stands.
@@ -95,8 +125,8 @@ pub(super) enum Place {
 
 /// The spec of a volume.
 pub(super) fn spec(r: &mut Report, spec: &At<'_>, name: &str, place: Place) {
-    let inline = place == Place::Inline;
     const CONTEXT: &str = "in the context of inline volumes";
+    let inline = place == Place::Inline;
     if inline {
         for key in ["claimRef", "capacity"] {
             let at = spec.get(key);
@@ -214,6 +244,7 @@ fn sources(r: &mut Report, spec: &At<'_>, name: &str, has_affinity: bool) {
 }
 
 pub(super) fn update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
+    create_volume(r, new);
     create(r, new);
     let (spec, before) = (new.get("spec"), old.get("spec"));
     let keep = |at: &At<'_>| {
