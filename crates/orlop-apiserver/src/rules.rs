@@ -130,7 +130,7 @@ impl Kind {
     /// What the writer should know.
     pub(crate) fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
         match &self.source {
-            Source::BuiltIn(_) => Vec::new(),
+            Source::BuiltIn(_) => validate::warnings(&self.id(), object, old),
             Source::Custom(custom) => custom.warnings(object, old),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
             );
             match lenient {
                 Ok(value) => Ok((normal(value), vec![duplicate(&error.to_string())])),
-                Err(error) => Err(format!("yaml: {error}")),
+                Err(error) => Err(malformed(&error.to_string())),
             }
         }
     }
@@ -37,6 +37,19 @@ fn duplicate(complaint: &str) -> String {
     let key = between("key: ", ",").unwrap_or_default();
     let line = between("line ", ",").unwrap_or("1");
     format!("line {line}: key {} already set in map", orlop_schema::field::go_quote(key))
+}
+
+/// A complaint about malformed text, as close to Go's YAML reader as the two readers agree.
+fn malformed(complaint: &str) -> String {
+    let line = complaint.rsplit_once("line ").map(|(_, rest)| {
+        rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or("1").to_owned()
+    });
+    match line {
+        Some(line) if complaint.starts_with("unclosed") => {
+            format!("yaml: line {line}: did not find expected node content")
+        }
+        _ => format!("yaml: {complaint}"),
+    }
 }
 
 /// The first document of a stream.

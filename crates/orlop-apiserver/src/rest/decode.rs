@@ -77,7 +77,7 @@ impl Call {
             }
             "application/yaml" => match yaml::parse(&body) {
                 Ok(parsed) => parsed,
-                Err(why) => return Err(unrecognized(&expected, &why, &body)),
+                Err(why) => return Err(unrecognized_with(&expected, &why, &hex_summary(&body))),
             },
             "application/vnd.kubernetes.protobuf" if matches!(expected.rules, Rules::Type(_)) => {
                 match from_protobuf(&body) {

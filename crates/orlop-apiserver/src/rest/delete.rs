@@ -29,6 +29,16 @@ impl Call {
     /// DELETE of an object.
     pub(super) async fn delete(&mut self) -> Result<Answer, ApiError> {
         let options = self.delete_options()?;
+        if self.kind.orphans_by_default()
+            && self.kind.plural == "jobs"
+            && options.propagation.is_none()
+            && options.orphan_dependents.is_none()
+        {
+            self.warn(
+                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
+                 them or set propagationPolicy=Orphan to suppress this warning",
+            );
+        }
         let name = self.route.name.clone();
         let stored = self.stored(&name)?;
         let deleted = self.delete_stored(stored, &options).await?;

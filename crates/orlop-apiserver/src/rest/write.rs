@@ -51,6 +51,9 @@ impl Call {
         owned: bool,
     ) -> Result<Value, ApiError> {
         self.check_namespace(&mut object)?;
+        for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            object::set_meta(&mut object, field, Value::Null);
+        }
         let kind = self.kind.clone();
         let submitted = (kind.plural == "jobs").then(|| object.clone());
         kind.default(&mut object);
@@ -114,12 +117,8 @@ impl Call {
     /// What every new object goes through before it is validated, and validation itself.
     fn prepare_create(&mut self, mut object: Value, submitted: Option<&Value>, dry_run: bool) -> Result<Value, ApiError> {
         let kind = self.kind.clone();
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-            object::set_meta(&mut object, field, Value::Null);
-        }
         object::set_meta(&mut object, "creationTimestamp", self.server.now());
         object::set_meta(&mut object, "uid", self.server.rng.uuid());
-        object::set_meta(&mut object, "generation", Value::Null);
         let user = self.user.info();
         let now = self.server.now();
         let allocation = Allocation { live: None, dry_run };
