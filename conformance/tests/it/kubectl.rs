@@ -102,7 +102,9 @@ fn program() -> Result<PathBuf, String> {
         return Ok(built);
     }
     if std::env::var_os("CI").is_none() && std::env::var_os("ORLOP_CONFORMANCE").is_none() {
-        return Err("no kubectl on PATH; ORLOP_CONFORMANCE=1 builds one with Go (some minutes, once)".to_owned());
+        return Err(
+            "no kubectl on PATH; ORLOP_CONFORMANCE=1 builds one with Go (some minutes, once)".to_owned()
+        );
     }
     let go = on_path("go").ok_or("no kubectl and no Go on PATH")?;
     build(&go, &built).map(|()| built)

@@ -23,9 +23,20 @@ pub(crate) async fn play(name: &str) {
         let actual: Vec<&str> = printed.trim_end().lines().collect();
         let matched = lines_match(&expected, &actual);
         let keep = if matched { step.output.trim_end() } else { printed.trim_end() };
-        let _ = write!(recorded, "{}$ {}\n{keep}{}", step.comment, step.command, if keep.is_empty() { "\n" } else { "\n\n" });
+        let _ = write!(
+            recorded,
+            "{}$ {}\n{keep}{}",
+            step.comment,
+            step.command,
+            if keep.is_empty() { "\n" } else { "\n\n" }
+        );
         if !matched {
-            let _ = writeln!(differences, "$ {}\n--- expected\n{}\n--- printed\n{printed}", step.command, step.output.trim_end());
+            let _ = writeln!(
+                differences,
+                "$ {}\n--- expected\n{}\n--- printed\n{printed}",
+                step.command,
+                step.output.trim_end()
+            );
         }
     }
     if differences.is_empty() {

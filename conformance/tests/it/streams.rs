@@ -8,7 +8,9 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 async fn get_watch_prints_what_is_there_and_each_change() {
     let Some(kubectl) = Kubectl::start("get_watch").await else { return };
     kubectl.ok("create configmap one --from-literal=key=1").await;
-    let arguments = words("get configmaps --watch --output-watch-events -o jsonpath='{.type} {.object.metadata.name} {.object.data.key}{\"\\n\"}'");
+    let arguments = words(
+        "get configmaps --watch --output-watch-events -o jsonpath='{.type} {.object.metadata.name} {.object.data.key}{\"\\n\"}'",
+    );
     let mut child = kubectl.command(&arguments).stdout(Stdio::piped()).spawn().expect("kubectl can be run");
     let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
     let mut next = async || lines.next_line().await.expect("kubectl can be read").unwrap_or_default();
@@ -25,7 +27,8 @@ async fn get_watch_prints_what_is_there_and_each_change() {
 async fn wait_ends_when_the_condition_comes() {
     let Some(kubectl) = Kubectl::start("wait_for_condition").await else { return };
     kubectl.ok("create -f deployment.yaml").await;
-    let waiting = kubectl.command(&words("wait --for=condition=Available deployment/web --timeout=30s")).output();
+    let waiting =
+        kubectl.command(&words("wait --for=condition=Available deployment/web --timeout=30s")).output();
     let status = r#"{"status":{"conditions":[{"type":"Available","status":"True"}]}}"#;
     let (waited, _) = tokio::join!(
         waiting,
@@ -39,7 +42,9 @@ async fn wait_ends_when_the_condition_comes() {
 async fn delete_waits_until_the_finalizer_is_gone() {
     let Some(kubectl) = Kubectl::start("delete_wait").await else { return };
     kubectl.ok("create configmap held").await;
-    kubectl.ok("patch configmap held --type=merge -p '{\"metadata\":{\"finalizers\":[\"example.com/hold\"]}}'").await;
+    kubectl
+        .ok("patch configmap held --type=merge -p '{\"metadata\":{\"finalizers\":[\"example.com/hold\"]}}'")
+        .await;
     let deleting = kubectl.command(&words("delete configmap held --wait --timeout=30s")).output();
     let releasing = async {
         kubectl.ok("wait --for=jsonpath='{.metadata.deletionTimestamp}' configmap/held --timeout=30s").await;

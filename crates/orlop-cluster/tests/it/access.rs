@@ -72,7 +72,8 @@ async fn a_service_account_is_known_by_its_token() -> Result<(), kube::Error> {
     accounts.create(&PostParams::default(), &object(json!({"metadata": {"name": "robot"}}))).await?;
     let request = object(json!({"spec": {"audiences": []}}));
     let token = accounts.create_token_request("robot", &PostParams::default(), &request).await?;
-    let token = token.status.expect("a token request is answered with a token").token;
+    let token =
+        token.status.and_then(|status| status.token).expect("a token request is answered with a token");
 
     let client = kube::Client::new(cluster.server().service(), "default");
     let review = http::Request::builder()

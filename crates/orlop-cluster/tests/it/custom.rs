@@ -31,7 +31,8 @@ fn shells_definition() -> CustomResourceDefinition {
 }
 
 fn shells(client: Client) -> (Api<DynamicObject>, ApiResource) {
-    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Shell"), "shells");
+    let resource =
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Shell"), "shells");
     (Api::default_namespaced_with(client, &resource), resource)
 }
 
@@ -61,7 +62,8 @@ async fn the_status_of_a_custom_object_is_its_own_subresource() -> Result<(), ku
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
     definitions.create(&PostParams::default(), &shells_definition()).await?;
     let (api, resource) = shells(cluster.client());
-    let shell = DynamicObject::new("one", &resource).data(json!({"spec": {"size": 2}, "status": {"ready": 9}}));
+    let shell =
+        DynamicObject::new("one", &resource).data(json!({"spec": {"size": 2}, "status": {"ready": 9}}));
     let created = api.create(&PostParams::default(), &shell).await?;
     assert_eq!(created.data.get("status"), None);
 
@@ -73,6 +75,9 @@ async fn the_status_of_a_custom_object_is_its_own_subresource() -> Result<(), ku
     assert_eq!(written.data["status"], json!({"ready": 1}));
     assert_eq!(written.metadata.generation, Some(1));
     let event = watch.try_next().await?;
-    assert!(matches!(&event, Some(WatchEvent::Modified(shell)) if shell.data["status"]["ready"] == 1), "{event:?}");
+    assert!(
+        matches!(&event, Some(WatchEvent::Modified(shell)) if shell.data["status"]["ready"] == 1),
+        "{event:?}"
+    );
     Ok(())
 }

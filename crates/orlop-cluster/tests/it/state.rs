@@ -3,8 +3,8 @@
 use crate::support::{config_map, config_maps};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use kube::api::{DeleteParams, ListParams, PostParams, WatchParams};
-use orlop_cluster::{Cluster, ManualClock, Rng};
 use orlop_clock::{SignedDuration, Timestamp};
+use orlop_cluster::{Cluster, ManualClock, Rng};
 
 #[tokio::test]
 async fn hundreds_of_clusters_live_apart_in_one_process() -> Result<(), kube::Error> {
@@ -23,7 +23,8 @@ async fn hundreds_of_clusters_live_apart_in_one_process() -> Result<(), kube::Er
 #[tokio::test]
 async fn a_dump_loads_into_the_same_state() -> Result<(), Box<dyn std::error::Error>> {
     let first = Cluster::start();
-    let created = config_maps(&first).create(&PostParams::default(), &config_map("a", "on: \"yes\"\n---\n- 1")).await?;
+    let created =
+        config_maps(&first).create(&PostParams::default(), &config_map("a", "on: \"yes\"\n---\n- 1")).await?;
     let dump = first.server().dump();
 
     let second = Cluster::start();
@@ -63,7 +64,10 @@ async fn a_snapshot_brings_back_what_was() -> Result<(), kube::Error> {
     assert_eq!(list.items.len(), 1);
     assert_eq!(list.items[0].metadata.uid, kept.metadata.uid);
     let number = |version: Option<String>| version.and_then(|v| v.parse::<u64>().ok()).unwrap_or_default();
-    assert!(number(list.metadata.resource_version) > number(later.metadata.resource_version), "versions go on growing");
+    assert!(
+        number(list.metadata.resource_version) > number(later.metadata.resource_version),
+        "versions go on growing"
+    );
     Ok(())
 }
 
@@ -87,7 +91,9 @@ async fn the_same_seed_gives_the_same_uids() -> Result<(), kube::Error> {
     let mut uids = Vec::new();
     for _ in 0..2 {
         let cluster = Cluster::builder().rng(Rng::seeded(42)).start();
-        uids.push(config_maps(&cluster).create(&PostParams::default(), &config_map("a", "1")).await?.metadata.uid);
+        uids.push(
+            config_maps(&cluster).create(&PostParams::default(), &config_map("a", "1")).await?.metadata.uid,
+        );
     }
     assert!(uids[0].is_some());
     assert_eq!(uids[0], uids[1]);
