@@ -45,6 +45,12 @@ pub(crate) async fn version(client: &Client) -> Result<String, kube::Error> {
     Ok(list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
 }
 
+/// The version in an object's text.
+pub(crate) fn version_of(object: &str) -> String {
+    let object: serde_json::Value = serde_json::from_str(object).unwrap_or_default();
+    object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned()
+}
+
 pub(crate) fn request(method: &str, path: &str, content_type: &str, body: Vec<u8>) -> Request<Vec<u8>> {
     let mut request = Request::builder().method(method).uri(path).header("Accept", "application/json");
     if !content_type.is_empty() {

@@ -10,7 +10,6 @@ pub(crate) struct Table(Vec<[String; 5]>);
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
     AtMost(f64),
-    AtLeast(f64),
     None,
 }
 
@@ -19,7 +18,6 @@ impl Table {
     pub(crate) fn row(&mut self, what: impl Into<String>, figure: f64, unit: &str, bar: Bar) {
         let (wanted, met) = match bar {
             Bar::AtMost(most) => (format!("≤ {most} {unit}"), figure <= most),
-            Bar::AtLeast(least) => (format!("≥ {least} {unit}"), figure >= least),
             Bar::None => (String::new(), true),
         };
         let verdict = if wanted.is_empty() {
