@@ -12,9 +12,6 @@ use orlop_kinds::catalog::{TypeId, catalog};
 use orlop_kinds::{codec, json, protobuf};
 use serde_json::{Value, json};
 
-/// How many strict errors are reported.
-const STRICT_ERRORS_MAX: usize = 10;
-
 /// What a body is supposed to be.
 #[derive(Clone, Copy)]
 pub(super) struct Expected<'a> {
@@ -157,14 +154,7 @@ impl Call {
     ) -> Result<(), ApiError> {
         match validation {
             FieldValidation::Strict if !errors.is_empty() => {
-                let mut shown = errors;
-                let hidden = shown.len().saturating_sub(STRICT_ERRORS_MAX);
-                shown.truncate(STRICT_ERRORS_MAX);
-                let mut text = shown.join(", ");
-                if hidden > 0 {
-                    text = format!("{text}, ... {hidden} more");
-                }
-                Err(unusable(expected, &format!("strict decoding error: {text}")))
+                Err(unusable(expected, &format!("strict decoding error: {}", errors.join(", "))))
             }
             FieldValidation::Warn => {
                 for error in errors {
