@@ -8,6 +8,7 @@ use super::pod::scheduling::taints;
 use super::view::{At, IMMUTABLE, Report, same};
 use super::{Rules, golang};
 use orlop_schema::field::{Fault, FieldError, Path, go_quote};
+use orlop_schema::ip::Cidr;
 use orlop_schema::names::{self, NameRule};
 use orlop_schema::quantity::Quantity;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,8 +44,16 @@ fn node(r: &mut Report, object: &At<'_>) {
         r.cidr(&cidr, &[]);
     }
     let all = cidrs.strings();
+    let unreadable = all.iter().position(|cidr| Cidr::parse_lenient(cidr).is_none());
+    if let Some(index) = unreadable.filter(|_| all.len() > 1) {
+        let words = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{index}]: <nil> (invalid CIDR address: {})",
+            all[index]
+        );
+        r.add(FieldError::with_value(Fault::Internal, &cidrs.path, None, words));
+    }
     let six = all.iter().filter(|c| c.contains(':')).count();
-    r.when(all.len() > 1 && (all.len() > 2 || six == 0 || six == all.len()), || {
+    r.when(all.len() > 1 && (unreadable.is_some() || all.len() > 2 || six == 0 || six == all.len()), || {
         cidrs.invalid("may specify no more than one CIDR for each IP family")
     });
 }

@@ -498,7 +498,12 @@ fn slice(r: &mut Report, object: &At<'_>) {
             r.label(&name);
         }
         r.when(!seen.insert(name.str()), || name.duplicate_str());
-        r.required_one_of(&port.get("protocol"), &PROTOCOLS);
+        let transport = port.get("protocol");
+        if transport.is_set() {
+            r.one_of(&transport, &PROTOCOLS);
+        } else {
+            r.add(transport.required(""));
+        }
         let protocol = port.get("appProtocol");
         if protocol.is_set() {
             r.qualified(&protocol);

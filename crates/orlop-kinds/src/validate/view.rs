@@ -490,6 +490,9 @@ fn go_syntax_error(bytes: &[u8], error: &serde_json::Error) -> String {
     let at = (start + error.column().saturating_sub(1)).min(bytes.len().saturating_sub(1));
     let c = bytes.get(at).copied().map_or(' ', char::from);
     let c = if c == '\'' { "'\\''".to_owned() } else { format!("'{c}'") };
+    if error.to_string().starts_with("trailing characters") {
+        return format!("invalid character {c} after top-level value");
+    }
     let before = bytes[..at].trim_ascii_end();
     let words = match before.last() {
         Some(b'{') => "looking for beginning of object key string",
