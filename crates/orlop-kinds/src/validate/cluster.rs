@@ -127,9 +127,42 @@ fn node_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {
     r.when(!was.is_empty() && was.str() != id.str(), || {
         id.forbidden("node updates may not change providerID except from \"\" to valid")
     });
+    let source = new.down("spec.configSource");
+    if source.is_set() {
+        config_source(r, &source, false);
+    }
+    for key in ["assigned", "active", "lastKnownGood"] {
+        let source = new.down("status.config").get(key);
+        if source.is_set() {
+            config_source(r, &source, true);
+        }
+    }
     taints(r, &new.down("spec.taints").named(Path::new("metadata").child("taints")));
     let external = new.down("spec.externalID");
     r.when(external.str() != old.down("spec.externalID").str(), || external.forbidden("may not be updated"));
+}
+
+/// Where a kubelet takes its configuration from; only the status says which version.
+fn config_source(r: &mut Report, at: &At<'_>, in_status: bool) {
+    let map = at.get("configMap");
+    if !map.is_set() {
+        return r
+            .add(at.invalid_as("core.NodeConfigSource", "exactly one reference subfield must be non-nil"));
+    }
+    for key in ["uid", "resourceVersion"] {
+        let field = map.get(key);
+        if in_status {
+            r.required(&field);
+        } else {
+            r.when(!field.is_empty(), || field.forbidden(format!("{key} must not be set in spec")));
+        }
+    }
+    r.required_label(&map.get("namespace"));
+    r.required_subdomain(&map.get("name"));
+    let key = map.get("kubeletConfigKey");
+    if !r.required(&key) {
+        r.each(&key, names::config_map_key(key.str()));
+    }
 }
 
 fn quota(r: &mut Report, object: &At<'_>) {
