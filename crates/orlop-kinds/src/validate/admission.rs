@@ -335,7 +335,7 @@ fn match_conditions(r: &mut Report, list: &At<'_>) {
 }
 
 fn policy_head(r: &mut Report, spec: &At<'_>) {
-    r.required_one_of(&spec.get("failurePolicy"), &FAILURE_POLICIES);
+    r.given_one_of(&spec.get("failurePolicy"), &FAILURE_POLICIES);
     let kind = spec.get("paramKind");
     if kind.is_set() {
         param_kind(r, &kind);
@@ -380,7 +380,7 @@ fn param_kind(r: &mut Report, at: &At<'_>) {
 }
 
 fn match_resources(r: &mut Report, at: &At<'_>) {
-    r.required_one_of(&at.get("matchPolicy"), &MATCH_POLICIES);
+    r.given_one_of(&at.get("matchPolicy"), &MATCH_POLICIES);
     for key in ["namespaceSelector", "objectSelector"] {
         let selector = at.get(key);
         r.when(!selector.is_set(), || selector.required(""));

@@ -498,12 +498,7 @@ fn slice(r: &mut Report, object: &At<'_>) {
             r.label(&name);
         }
         r.when(!seen.insert(name.str()), || name.duplicate_str());
-        let transport = port.get("protocol");
-        if transport.is_set() {
-            r.one_of(&transport, &PROTOCOLS);
-        } else {
-            r.add(transport.required(""));
-        }
+        r.given_one_of(&port.get("protocol"), &PROTOCOLS);
         let protocol = port.get("appProtocol");
         if protocol.is_set() {
             r.qualified(&protocol);

@@ -289,6 +289,15 @@ impl Report {
         }
     }
 
+    /// One of the supported texts; a missing one is required, an empty one is just wrong.
+    pub(crate) fn given_one_of(&mut self, at: &At<'_>, supported: &[&str]) {
+        if at.is_set() {
+            self.one_of(at, supported);
+        } else {
+            self.add(at.required(""));
+        }
+    }
+
     /// A number that is not negative.
     pub(crate) fn non_negative(&mut self, at: &At<'_>) {
         self.when(at.int() < 0, || at.invalid_int(NEGATIVE));
