@@ -3,11 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"maps"
 )
 
 const refPrefix = "#/components/schemas/"

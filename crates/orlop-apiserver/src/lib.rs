@@ -1,1 +1,35 @@
 #![doc = include_str!("../README.md")]
+
+mod admission;
+mod auth;
+mod body;
+mod bootstrap;
+mod builder;
+mod crd;
+mod discovery;
+mod dump;
+mod fields;
+mod kind;
+mod negotiate;
+mod object;
+mod openapi;
+mod options;
+mod rest;
+mod route;
+mod rules;
+mod selector;
+mod serve;
+mod server;
+mod service;
+mod services;
+mod status;
+mod yaml;
+
+pub use admission::PLUGINS as ADMISSION_PLUGINS;
+pub use auth::{Access, Recorder, User};
+pub use body::Body;
+pub use builder::{ApiServer, Builder, Snapshot};
+pub use dump::LoadError;
+pub use orlop_store::Limits;
+pub use serve::{Certificates, ServeError, Serving};
+pub use service::{ApiService, BODY_BYTES_MAX};

@@ -239,17 +239,15 @@ fn metric_of(metric: &Value, write: impl Fn(&str, &Value) -> String) -> String {
     ordered(&fields)
 }
 
+/// A condition; unlike other fields an unset time is printed.
 fn condition(condition: &Value) -> String {
-    let keys = ["type", "status", "lastTransitionTime", "reason", "message"];
-    let fields: Vec<(&str, String)> = keys
-        .iter()
-        .map(|key| match (*key, &condition[*key]) {
-            // The zero time is no empty value.
-            ("lastTransitionTime", Value::Null) => (*key, "null ".to_owned()),
-            (key, value) => (key, plain(value)),
-        })
-        .collect();
-    ordered(&fields).replace("null ", "null")
+    let mut fields = Vec::new();
+    for key in ["type", "status", "lastTransitionTime", "reason", "message"] {
+        if key == "lastTransitionTime" || !condition[key].is_null() {
+            fields.push(format!("\"{key}\":{}", condition[key]));
+        }
+    }
+    format!("{{{}}}", fields.join(","))
 }
 
 fn write_behavior(behavior: &Value) -> String {

@@ -1,0 +1,142 @@
+//! Admission: what is changed or refused between authorisation and storage, plugin by plugin, in the order of
+//! kube-apiserver.
+
+mod namespaces;
+mod pods;
+mod storage;
+
+use crate::auth::User;
+use crate::kind::Kind;
+use crate::object;
+use crate::server::Inner;
+use crate::status::ApiError;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+/// A write on its way through admission.
+pub(crate) struct Attributes {
+    pub(crate) operation: Operation,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) subresource: String,
+    /// The new state; null for a deletion.
+    pub(crate) object: Value,
+    /// The state so far; null for a creation.
+    pub(crate) old: Value,
+    pub(crate) dry_run: bool,
+    pub(crate) user: Arc<User>,
+}
+
+impl Attributes {
+    fn is(&self, kind: &Kind, operation: Operation, group: &str, plural: &str) -> bool {
+        self.operation == operation
+            && self.subresource.is_empty()
+            && kind.group == group
+            && kind.plural == plural
+    }
+}
+
+/// The plugins that are on.
+pub(crate) struct Admission {
+    disabled: BTreeSet<String>,
+}
+
+/// Names of the plugins of this server, as `--disable-admission-plugins` takes them.
+pub const PLUGINS: [&str; 8] = [
+    "NamespaceLifecycle",
+    "ServiceAccount",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "TaintNodesByCondition",
+    "StorageObjectInUseProtection",
+    "DefaultStorageClass",
+    "DefaultIngressClass",
+];
+
+impl Admission {
+    pub(crate) fn without(disabled: BTreeSet<String>) -> Self {
+        Self { disabled }
+    }
+
+    fn on(&self, plugin: &str) -> bool {
+        !self.disabled.contains(plugin)
+    }
+
+    /// Lets plugins change the object, or refuse it.
+    #[expect(clippy::unused_async, reason = "webhooks will be asked here")]
+    pub(crate) async fn mutate(
+        &self,
+        server: &Inner,
+        kind: &Kind,
+        attributes: &mut Attributes,
+    ) -> Result<(), ApiError> {
+        use Operation::{Create, Update};
+        if self.on("NamespaceLifecycle") {
+            namespaces::check(server, kind, attributes)?;
+        }
+        if self.on("ServiceAccount") && attributes.is(kind, Create, "", "pods") {
+            pods::set_service_account(server, kind, attributes)?;
+        }
+        if self.on("TaintNodesByCondition") && attributes.is(kind, Create, "", "nodes") {
+            taint_new_node(&mut attributes.object);
+        }
+        if self.on("Priority") {
+            if attributes.is(kind, Create, "", "pods") || attributes.is(kind, Update, "", "pods") {
+                pods::set_priority(server, kind, attributes)?;
+            }
+            if kind.plural == "priorityclasses" {
+                pods::check_priority_class(server, kind, attributes)?;
+            }
+        }
+        let writes_pod = attributes.is(kind, Create, "", "pods") || attributes.is(kind, Update, "", "pods");
+        if self.on("DefaultTolerationSeconds") && writes_pod {
+            pods::add_tolerations(&mut attributes.object);
+        }
+        if self.on("DefaultStorageClass") && attributes.is(kind, Create, "", "persistentvolumeclaims") {
+            storage::set_storage_class(server, attributes);
+        }
+        if self.on("StorageObjectInUseProtection") && attributes.operation == Create {
+            storage::protect(kind, attributes);
+        }
+        if self.on("DefaultIngressClass") && attributes.is(kind, Create, "networking.k8s.io", "ingresses") {
+            storage::set_ingress_class(server, attributes);
+        }
+        Ok(())
+    }
+
+    /// Lets plugins refuse the object as it is to be stored.
+    #[expect(clippy::unused_async, reason = "webhooks will be asked here")]
+    pub(crate) async fn validate(
+        &self,
+        server: &Inner,
+        kind: &Kind,
+        attributes: &mut Attributes,
+    ) -> Result<(), ApiError> {
+        if kind.group == "rbac.authorization.k8s.io" && attributes.operation != Operation::Delete {
+            let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
+            server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;
+        }
+        let _ = attributes.dry_run;
+        Ok(())
+    }
+}
+
+/// A new node is not ready until something says that it is.
+fn taint_new_node(node: &mut Value) {
+    const KEY: &str = "node.kubernetes.io/not-ready";
+    let mut taints = object::at(node, "spec.taints").and_then(Value::as_array).cloned().unwrap_or_default();
+    if taints.iter().any(|taint| taint["key"] == KEY && taint["effect"] == "NoSchedule") {
+        return;
+    }
+    taints.push(json!({"key": KEY, "effect": "NoSchedule"}));
+    object::set_at(node, "spec.taints", Value::Array(taints));
+}

@@ -1,0 +1,128 @@
+//! How a server is made.
+
+use crate::admission::Admission;
+use crate::auth::{Auth, Recorder, User};
+use crate::server::Inner;
+use crate::service::ApiService;
+use crate::{bootstrap, dump};
+use orlop_clock::{Clock, Rng};
+use orlop_store::{Limits, Store};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A Kubernetes API server in this process. Cheap to clone; clones are the same server.
+#[derive(Clone)]
+pub struct ApiServer(pub(crate) Arc<Inner>);
+
+/// Choices for a new server.
+#[must_use]
+pub struct Builder {
+    clock: Clock,
+    rng: Rng,
+    limits: Limits,
+    tokens: BTreeMap<String, Arc<User>>,
+    recorder: Option<Arc<dyn Recorder>>,
+    disabled: BTreeSet<String>,
+}
+
+impl ApiServer {
+    /// A server with the system's clock, admission as envtest has it, and no tokens.
+    pub fn builder() -> Builder {
+        Builder {
+            clock: Clock::system(),
+            rng: Rng::unseeded(),
+            limits: Limits::default(),
+            tokens: BTreeMap::new(),
+            recorder: None,
+            disabled: BTreeSet::from(["ServiceAccount".to_owned()]),
+        }
+    }
+
+    /// A service whose callers say who they are, by token.
+    pub fn service(&self) -> ApiService {
+        ApiService::new(self.0.clone(), None)
+    }
+
+    /// A service whose callers are `user`.
+    pub fn service_as(&self, user: User) -> ApiService {
+        ApiService::new(self.0.clone(), Some(Arc::new(user)))
+    }
+
+    /// The whole state as a stream of YAML documents, ordered by kind, namespace and name.
+    pub fn dump(&self) -> String {
+        dump::dump(&self.0)
+    }
+
+    /// Puts the objects of a dump in place of all that is here.
+    pub fn load(&self, yaml: &str) -> Result<(), dump::LoadError> {
+        dump::load(&self.0, yaml)
+    }
+
+    /// The state at this moment, to come back to. Costs nothing.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.0.store.backup())
+    }
+
+    /// Goes back to an earlier state. Versions go on growing; watches end and start again.
+    pub fn restore(&self, snapshot: &Snapshot) {
+        self.0.store.restore(&snapshot.0);
+        self.0.rebuild();
+    }
+}
+
+/// The state of a server at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot(orlop_store::Backup<crate::object::Header>);
+
+impl Builder {
+    /// The clock that timestamps, expiry and history go by.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The source of uids, generated names and timeouts.
+    pub fn rng(mut self, rng: Rng) -> Self {
+        self.rng = rng;
+        self
+    }
+
+    /// How much history watches and lists can go back.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Lets whoever brings `token` be `user`.
+    pub fn token(mut self, token: &str, user: User) -> Self {
+        self.tokens.insert(token.to_owned(), Arc::new(user));
+        self
+    }
+
+    /// Hears of every request.
+    pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
+        self.recorder = Some(Arc::new(recorder));
+        self
+    }
+
+    /// Switches an admission plugin off, by the name kube-apiserver knows it by.
+    pub fn disable_admission(mut self, plugin: &str) -> Self {
+        self.disabled.insert(plugin.to_owned());
+        self
+    }
+
+    /// Switches an admission plugin on.
+    pub fn enable_admission(mut self, plugin: &str) -> Self {
+        self.disabled.remove(plugin);
+        self
+    }
+
+    /// Makes the server, with what a new cluster holds.
+    pub fn build(self) -> ApiServer {
+        let auth = Auth::new(self.tokens, self.recorder);
+        let admission = Admission::without(self.disabled);
+        let inner = Inner::new(self.clock, self.rng, Store::new(self.limits), admission, auth);
+        bootstrap::populate(&inner);
+        ApiServer(Arc::new(inner))
+    }
+}

@@ -1,0 +1,175 @@
+//! Field ownership: what `orlop-merge` needs to know of a kind.
+
+use crate::kind::{Kind, Source};
+use crate::object;
+use crate::route::api_version;
+use crate::status::ApiError;
+use orlop_kinds::catalog::catalog;
+use orlop_kinds::codec;
+use orlop_kinds::strategy::reset_fields;
+use orlop_merge::managed::{self, ApplyError};
+use orlop_merge::{ConvertError, Definitions, Filter, Force, ObjectType, Schema, Versions};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// The definitions of built-in kinds, converted one by one when they are needed.
+struct BuiltIn;
+
+impl Definitions for BuiltIn {
+    fn names(&self) -> Vec<String> {
+        catalog().types().map(|(_, ty)| ty.model.to_owned()).filter(|name| !name.is_empty()).collect()
+    }
+
+    fn definition(&self, name: &str) -> Option<Value> {
+        catalog().definition(name).cloned()
+    }
+}
+
+/// The merge schema of built-in kinds.
+pub(crate) fn schema() -> &'static Arc<Schema> {
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    SCHEMA.get_or_init(|| Schema::new(BuiltIn))
+}
+
+/// A kind in all its versions.
+struct KindVersions<'a> {
+    kind: &'a Kind,
+    types: BTreeMap<String, ObjectType>,
+}
+
+impl<'a> KindVersions<'a> {
+    fn of(kind: &'a Kind) -> Self {
+        let mut types = BTreeMap::new();
+        match &kind.source {
+            Source::BuiltIn(_) => {
+                for (group, version) in kind.homes() {
+                    let name = catalog().definition_name(&group, &version, &kind.kind);
+                    if let Some(ty) = name.and_then(|name| schema().object_type(name)) {
+                        types.insert(api_version(&group, &version), ty);
+                    }
+                }
+            }
+            Source::Custom(custom) => types = custom.object_types().clone(),
+        }
+        Self { kind, types }
+    }
+}
+
+impl Versions for KindVersions<'_> {
+    fn object_type(&self, api_version: &str) -> Option<&ObjectType> {
+        self.types.get(api_version)
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
+        if object::text(object, "apiVersion") == api_version {
+            return Ok(object.clone());
+        }
+        if !self.types.contains_key(api_version) {
+            return Err(ConvertError::MissingVersion);
+        }
+        Ok(self.kind.convert(object, api_version))
+    }
+
+    fn empty(&self, api_version: &str) -> Value {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        match (&self.kind.source, catalog().type_of(group, version, &self.kind.kind)) {
+            (Source::BuiltIn(_), Some(id)) => codec::zero(id).clone(),
+            _ => json!({}),
+        }
+    }
+}
+
+impl Kind {
+    /// A written object with the managed fields that follow from the write.
+    pub(crate) fn own(
+        &self,
+        live: Option<&Value>,
+        new: Value,
+        manager: &str,
+        subresource: &str,
+        now: &str,
+    ) -> Value {
+        let version = self.api_version();
+        let request = managed::Request {
+            manager,
+            subresource,
+            api_version: &version,
+            kind: &self.kind,
+            now,
+            reset: &self.reset_fields(subresource),
+        };
+        managed::update(&KindVersions::of(self), live, new, &request)
+    }
+
+    /// Server-side apply.
+    pub(crate) fn apply(
+        &self,
+        live: Option<&Value>,
+        patch: &Value,
+        force: bool,
+        manager: &str,
+        subresource: &str,
+        now: &str,
+    ) -> Result<Value, ApiError> {
+        let version = self.api_version();
+        let request = managed::Request {
+            manager,
+            subresource,
+            api_version: &version,
+            kind: &self.kind,
+            now,
+            reset: &self.reset_fields(subresource),
+        };
+        let force = if force { Force::Yes } else { Force::No };
+        managed::apply(&KindVersions::of(self), live, patch, force, &request).map_err(apply_error)
+    }
+
+    /// Fields that a request to this endpoint cannot own, because it cannot set them.
+    fn reset_fields(&self, subresource: &str) -> Filter {
+        let has_status = self.subresources.contains_key("status");
+        match (&self.source, subresource) {
+            (Source::Custom(_), "status") => Filter::include(&[&["status"]]),
+            (Source::Custom(_), "") if has_status => Filter::exclude(&[&["status"]]),
+            (Source::Custom(_), _) => Filter::exclude(&[]),
+            (Source::BuiltIn(_), subresource) => self.built_in_reset_fields(subresource),
+        }
+    }
+}
+
+impl Kind {
+    fn built_in_reset_fields(&self, subresource: &str) -> Filter {
+        match subresource {
+            "ephemeralcontainers" => Filter::include(&[&["spec", "ephemeralContainers"]]),
+            "resize" => Filter::include(&[
+                &["spec", "containers", "*", "resources"],
+                &["spec", "containers", "*", "resizePolicy"],
+                &["spec", "initContainers", "*", "resources"],
+                &["spec", "initContainers", "*", "resizePolicy"],
+                &["spec", "resources"],
+            ]),
+            _ => {
+                let part = (!subresource.is_empty()).then_some(subresource);
+                let paths = reset_fields(&self.group, &self.kind, part);
+                let paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
+                Filter::exclude(&paths.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// An apply that failed, as the client sees it.
+pub(crate) fn apply_error(error: ApplyError) -> ApiError {
+    match error {
+        ApplyError::Conflict(conflicts) => {
+            let causes: Vec<Value> = conflicts
+                .causes
+                .iter()
+                .map(|cause| json!({"reason": "FieldManagerConflict", "message": cause.message, "field": cause.field}))
+                .collect();
+            ApiError::new(409, "Conflict", conflicts.message).with_details(json!({"causes": causes}))
+        }
+        ApplyError::BadRequest(why) => ApiError::bad_request(why),
+        other => ApiError::internal_plain(other.to_string()),
+    }
+}

@@ -1,0 +1,295 @@
+//! Deleting: at once, gracefully, or when the last finalizer is gone.
+
+use super::Call;
+use super::render::Answer;
+use crate::admission::{Attributes, Operation};
+use crate::negotiate;
+use crate::object::{self, Stored};
+use crate::options::{DeleteOptions, ListOptions, Propagation};
+use crate::status::ApiError;
+use crate::yaml;
+use orlop_clock::SignedDuration;
+use orlop_kinds::catalog::catalog;
+use orlop_kinds::{codec, json as strict_json};
+use orlop_store::Expect;
+use serde_json::{Value, json};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What became of an object.
+pub(super) enum Deleted {
+    /// It is gone; this was its last state.
+    Gone(Value),
+    /// It will go; this is its state now.
+    Going(Value),
+}
+
+impl Call {
+    /// DELETE of an object.
+    pub(super) async fn delete(&mut self) -> Result<Answer, ApiError> {
+        let options = self.delete_options()?;
+        if self.kind.orphans_by_default()
+            && self.kind.plural == "jobs"
+            && options.propagation.is_none()
+            && options.orphan_dependents.is_none()
+        {
+            self.warn(
+                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
+                 them or set propagationPolicy=Orphan to suppress this warning",
+            );
+        }
+        let name = self.route.name.clone();
+        let stored = self.stored(&name)?;
+        let deleted = self.delete_stored(stored, &options).await?;
+        let kind = self.kind.clone();
+        Ok(match deleted {
+            Deleted::Gone(last) if kind.returns_deleted() => Answer::object(200, &kind, last, self.accepted),
+            Deleted::Gone(last) => {
+                let mut details =
+                    json!({"name": name, "kind": kind.plural, "uid": object::meta_str(&last, "uid")});
+                if !kind.group.is_empty() {
+                    details["group"] = kind.group.as_str().into();
+                }
+                let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+                Answer::Value(200, status)
+            }
+            Deleted::Going(object) => {
+                let status = if options.orphan_dependents == Some(false) { 202 } else { 200 };
+                Answer::object(status, &kind, object, self.accepted)
+            }
+        })
+    }
+
+    /// DELETE of a collection: the answer lists what was there.
+    pub(super) async fn delete_collection(&mut self) -> Result<Answer, ApiError> {
+        let options = self.delete_options()?;
+        let listing = ListOptions::parse(&self.query, false)?;
+        let selection = self.selection(&listing)?;
+        let chunk = self.chunk(&listing, &selection)?;
+        for stored in &chunk.items {
+            match self.delete_stored(stored.clone(), &options).await {
+                Err(error) if error.reason() != "NotFound" => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(Answer::Bytes(200, self.list_bytes(&chunk).into()))
+    }
+
+    fn delete_options(&mut self) -> Result<DeleteOptions, ApiError> {
+        if self.body.is_empty() {
+            return DeleteOptions::from_query(&self.query);
+        }
+        let content_type = negotiate::content_type(self.content_type.as_deref());
+        let value = match content_type {
+            "application/json" => {
+                let parsed = strict_json::parse(&self.body);
+                parsed
+                    .map_err(|why| {
+                        ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+                    })?
+                    .value
+            }
+            "application/yaml" => yaml::parse(&self.body).map_err(ApiError::bad_request)?.0,
+            "application/vnd.kubernetes.protobuf" => {
+                super::decode::from_protobuf(&self.body).map_err(ApiError::bad_request)?
+            }
+            _ => return Err(ApiError::unsupported_media_type(&negotiate::BUILT_IN)),
+        };
+        let kind = object::text(&value, "kind");
+        let version = object::text(&value, "apiVersion");
+        if !matches!(kind, "" | "DeleteOptions") {
+            let version = if version.is_empty() { "v1" } else { version };
+            return Err(ApiError::bad_request(format!(
+                "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/apis/meta/internalversion/scheme/register.go:31\""
+            )));
+        }
+        let options = match catalog().type_of("", "v1", "DeleteOptions") {
+            Some(id) => codec::decode(id, value).map_err(|why| ApiError::bad_request(why.to_string()))?.value,
+            None => value,
+        };
+        DeleteOptions::from_body(&options)
+    }
+
+    pub(super) async fn delete_stored(
+        &mut self,
+        mut stored: Stored,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, ApiError> {
+        let kind = self.kind.clone();
+        loop {
+            let live = kind.read(&stored);
+            self.check_preconditions(&live, options)?;
+            let mut attributes = Attributes {
+                operation: Operation::Delete,
+                namespace: object::meta_str(&live, "namespace").to_owned(),
+                name: object::meta_str(&live, "name").to_owned(),
+                subresource: String::new(),
+                object: Value::Null,
+                old: live,
+                dry_run: options.dry_run,
+                user: self.user.clone(),
+            };
+            self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
+            self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
+            let live = attributes.old.take();
+            let next = self.deletion_step(&live, options);
+            let done = match next {
+                Some(next) if next == live => return Ok(Deleted::Going(live)),
+                Some(next) if options.dry_run => return Ok(Deleted::Going(next)),
+                None if options.dry_run => return Ok(Deleted::Gone(live)),
+                Some(next) => {
+                    let result = self.commit(Expect::At(stored.revision), next).ok();
+                    if let Some(next) = &result {
+                        self.server.committed(&kind, Some(&live), Some(next));
+                    }
+                    result.map(Deleted::Going)
+                }
+                None => self.remove_now(stored.clone(), live),
+            };
+            if let Some(done) = done {
+                return Ok(done);
+            }
+            // Another writer was faster: look again.
+            stored =
+                self.server.store.get(&kind.table, &stored.key).ok_or_else(|| {
+                    self.not_found(stored.key.as_str().rsplit('/').next().unwrap_or_default())
+                })?;
+        }
+    }
+
+    /// Removes an object; one that could have ended gracefully is marked first, as watchers expect.
+    fn remove_now(&self, mut stored: Stored, mut live: Value) -> Option<Deleted> {
+        let kind = &self.kind;
+        if kind.grace_seconds(&live, Some(0)).is_some() && !object::is_deleting(&live) {
+            object::set_meta(&mut live, "deletionTimestamp", self.server.now());
+            object::set_meta(&mut live, "deletionGracePeriodSeconds", 0);
+            bump_generation(&mut live);
+            live = self.commit(Expect::At(stored.revision), live).ok()?;
+            stored = self.server.store.get(&kind.table, &stored.key)?;
+        }
+        let gone = self.remove(&stored, live.clone()).ok()?;
+        object::set_revision(&mut live, gone.revision);
+        Some(Deleted::Gone(live))
+    }
+
+    /// The object on its way out, or `None` if it can go at once.
+    fn deletion_step(&self, live: &Value, options: &DeleteOptions) -> Option<Value> {
+        let kind = &self.kind;
+        let now = self.server.clock.now();
+        let mut next = live.clone();
+        let finalizers = kind.deletion_finalizers(live, options);
+        let deleting = object::is_deleting(live);
+        if let Some(phase) = kind.namespace_deletion(live) {
+            // A namespace ends when its content has ended; someone else sees to that.
+            if !phase {
+                return None;
+            }
+            if !deleting {
+                object::set_meta(&mut next, "deletionTimestamp", self.server.now());
+                object::set_at(&mut next, "status.phase", "Terminating".into());
+            }
+            return Some(next);
+        }
+        let requested = options.grace_seconds.map(|grace| if grace < 0 { 1 } else { grace });
+        let grace = kind.grace_seconds(live, requested);
+        let current_grace = object::meta_i64(live, "deletionGracePeriodSeconds").unwrap_or(0);
+        if deleting && current_grace > 0 {
+            // It is ending gracefully; a shorter period shortens it, nothing else changes it.
+            match requested {
+                Some(shorter) if shorter < current_grace => {
+                    let began = object::meta_str(live, "deletionTimestamp").parse::<orlop_clock::Timestamp>();
+                    let change = SignedDuration::from_secs(shorter - current_grace);
+                    let end = began.ok().and_then(|began| began.checked_add(change).ok()).unwrap_or(now);
+                    let period = if end < now && shorter != 0 { 1 } else { shorter };
+                    object::set_meta(&mut next, "deletionTimestamp", crate::server::rfc3339(end.max(now)));
+                    object::set_meta(&mut next, "deletionGracePeriodSeconds", period);
+                    if period > 0 || !finalizers.is_empty() {
+                        return Some(next);
+                    }
+                    return None;
+                }
+                _ => return Some(live.clone()),
+            }
+        }
+        if let (false, Some(grace)) = (deleting, grace.filter(|grace| *grace > 0)) {
+            let end = now.checked_add(SignedDuration::from_secs(grace)).unwrap_or(now);
+            object::set_meta(&mut next, "deletionTimestamp", crate::server::rfc3339(end));
+            object::set_meta(&mut next, "deletionGracePeriodSeconds", grace);
+            bump_generation(&mut next);
+            set_finalizers(&mut next, &finalizers);
+            return Some(next);
+        }
+        if finalizers.is_empty() {
+            return None;
+        }
+        set_finalizers(&mut next, &finalizers);
+        if !deleting {
+            bump_generation(&mut next);
+            object::set_meta(&mut next, "deletionTimestamp", self.server.now());
+        }
+        object::set_meta(&mut next, "deletionGracePeriodSeconds", 0);
+        Some(next)
+    }
+
+    fn check_preconditions(&self, live: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+        let name = object::meta_str(live, "name");
+        let conflict = |why: String| Err(ApiError::conflict(&self.kind.group, &self.kind.kind, name, &why));
+        let (uid, version) = (object::meta_str(live, "uid"), object::meta_str(live, "resourceVersion"));
+        match (&options.uid, &options.resource_version) {
+            (Some(wanted), _) if wanted != uid => conflict(format!(
+                "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have \
+                 been deleted and then recreated"
+            )),
+            (_, Some(wanted)) if wanted != version => conflict(format!(
+                "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
+                 ({version}). The object might have been modified"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::kind::Kind {
+    /// The finalizers an object has once its deletion has been asked for.
+    fn deletion_finalizers(&self, live: &Value, options: &DeleteOptions) -> Vec<String> {
+        let present = object::finalizers(live);
+        if !self.is_collected() {
+            return present.into_iter().map(str::to_owned).collect();
+        }
+        let has = |name: &str| present.contains(&name);
+        let orphan = match (options.orphan_dependents, options.propagation) {
+            (Some(orphan), _) => orphan,
+            (None, Some(policy)) => policy == Propagation::Orphan,
+            (None, None) => has(ORPHAN) || (self.orphans_by_default() && !has(FOREGROUND)),
+        };
+        let foreground = match (options.orphan_dependents, options.propagation) {
+            (Some(_), _) => false,
+            (None, Some(policy)) => policy == Propagation::Foreground,
+            (None, None) => has(FOREGROUND) && !has(ORPHAN),
+        };
+        let mut finalizers: Vec<String> = present
+            .iter()
+            .filter(|name| !matches!(**name, ORPHAN | FOREGROUND))
+            .map(|s| (*s).to_owned())
+            .collect();
+        if orphan {
+            finalizers.push(ORPHAN.to_owned());
+        }
+        if foreground {
+            finalizers.push(FOREGROUND.to_owned());
+        }
+        finalizers
+    }
+}
+
+fn set_finalizers(object: &mut Value, finalizers: &[String]) {
+    let value = if finalizers.is_empty() { Value::Null } else { json!(finalizers) };
+    object::set_meta(object, "finalizers", value);
+}
+
+fn bump_generation(object: &mut Value) {
+    if let Some(generation) = object::meta_i64(object, "generation").filter(|n| *n > 0) {
+        object::set_meta(object, "generation", generation + 1);
+    }
+}

@@ -1,0 +1,244 @@
+//! Listing: a consistent state, selected, in chunks, copied rather than encoded.
+
+use super::Call;
+use super::read::parse_version;
+use super::render::{self, Answer};
+use crate::negotiate::Shape;
+use crate::object::{Header, Stored};
+use crate::options::ListOptions;
+use crate::selector::{FieldSelector, LabelSelector};
+use crate::status::ApiError;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use orlop_store::{Key, ReadAtError, Revision, Snapshot};
+use serde_json::{Value, json};
+
+/// The place where a list goes on.
+struct Continue {
+    /// The revision of the list; `None` goes on with the newest state.
+    revision: Option<Revision>,
+    start: Key,
+}
+
+/// Which objects a request is about.
+pub(crate) struct Selection {
+    prefix: String,
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
+}
+
+impl Selection {
+    pub(super) fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+}
+
+impl Call {
+    /// Reads the selectors of a list, a watch or a collection's deletion.
+    pub(super) fn selection(&self, options: &ListOptions) -> Result<Selection, ApiError> {
+        let labels = LabelSelector::parse(&options.label_selector).map_err(ApiError::bad_request)?;
+        let mut fields = FieldSelector::parse(&options.field_selector, &self.kind.selectable)
+            .map_err(ApiError::bad_request)?;
+        if !self.route.name.is_empty() {
+            let named = format!("metadata.name={}", self.route.name);
+            fields = FieldSelector::parse(&named, &self.kind.selectable).map_err(ApiError::bad_request)?;
+        }
+        let namespace = self.namespace();
+        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        Ok(Selection { prefix, labels, fields })
+    }
+
+    /// Whether a stored object is selected.
+    pub(super) fn selects(&self, selection: &Selection, stored: &Stored) -> bool {
+        self.kind.selects(selection, stored)
+    }
+
+    /// GET of a collection.
+    pub(super) fn list(&mut self) -> Result<Answer, ApiError> {
+        let options = ListOptions::parse(&self.query, false)?;
+        let selection = self.selection(&options)?;
+        let chunk = self.chunk(&options, &selection)?;
+        Ok(Answer::Bytes(200, self.list_bytes(&chunk).into()))
+    }
+
+    /// The objects of one answer.
+    pub(super) fn chunk(&self, options: &ListOptions, selection: &Selection) -> Result<Chunk, ApiError> {
+        let place = parse_continue(&options.continue_token, &selection.prefix)?;
+        let (snapshot, limited) = self.snapshot(options, place.as_ref())?;
+        let limit = if limited && options.limit > 0 { options.limit } else { usize::MAX };
+        let start = place.map_or_else(|| Key::from_text(&selection.prefix), |place| place.start);
+        let mut items = Vec::new();
+        let mut rest = snapshot.within(&selection.prefix, &start);
+        let mut next = None;
+        for stored in rest.by_ref() {
+            if items.len() == limit {
+                next = Some(stored.key.clone());
+                break;
+            }
+            if self.selects(selection, stored) {
+                items.push(stored.clone());
+            }
+        }
+        let remaining = (next.is_some() && selection.is_everything()).then(|| rest.count() + 1);
+        let token = next.and_then(|_| items.last()).map(|last| {
+            let start =
+                format!("{}\u{0}", last.key.as_str().strip_prefix(&selection.prefix).unwrap_or_default());
+            encode_continue(snapshot.revision, &start)
+        });
+        Ok(Chunk { items, revision: snapshot.revision, token, remaining })
+    }
+
+    fn snapshot(
+        &self,
+        options: &ListOptions,
+        place: Option<&Continue>,
+    ) -> Result<(Snapshot<Header>, bool), ApiError> {
+        let store = &self.server.store;
+        let asked = options.resource_version.as_str();
+        if let Some(place) = place {
+            if !matches!(asked, "" | "0") {
+                let why = "specifying resource version is not allowed when using continue";
+                return Err(ApiError::bad_request(why));
+            }
+            let Some(revision) = place.revision else {
+                return Ok((store.snapshot(&self.kind.table), asked != "0"));
+            };
+            return match store.snapshot_at(&self.kind.table, revision) {
+                Ok(snapshot) => Ok((snapshot, asked != "0")),
+                Err(ReadAtError::Future { current }) => {
+                    Err(ApiError::too_large_resource_version(revision.0, current.0))
+                }
+                Err(ReadAtError::Compacted(_)) => {
+                    let start = format!("{}\u{0}", place.start.as_str().trim_end_matches('\u{0}'));
+                    Err(ApiError::expired(CONTINUE_EXPIRED).with_continue(encode_token(-1, &start)))
+                }
+            };
+        }
+        if asked.is_empty() || asked == "0" {
+            return Ok((store.snapshot(&self.kind.table), asked.is_empty()));
+        }
+        let revision = parse_version(asked)
+            .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
+        let exact = options.resource_version_match == "Exact"
+            || (options.limit > 0 && options.resource_version_match.is_empty());
+        let current = store.revision();
+        if revision > current.0 {
+            return Err(ApiError::too_large_resource_version(revision, current.0));
+        }
+        if !exact {
+            return Ok((store.snapshot(&self.kind.table), true));
+        }
+        store.snapshot_at(&self.kind.table, Revision(revision)).map(|s| (s, true)).map_err(
+            |error| match error {
+                ReadAtError::Future { current } => ApiError::too_large_resource_version(revision, current.0),
+                ReadAtError::Compacted(_) => {
+                    ApiError::expired("The resourceVersion for the provided list is too old.")
+                }
+            },
+        )
+    }
+
+    /// Writes a list.
+    pub(super) fn list_bytes(&self, chunk: &Chunk) -> Vec<u8> {
+        let metadata_only = matches!(self.accepted.shape, Shape::Metadata | Shape::MetadataList);
+        let (kind, api_version) = if metadata_only {
+            ("PartialObjectMetadataList", "meta.k8s.io/v1".to_owned())
+        } else {
+            (self.kind.list_kind.as_str(), self.kind.api_version())
+        };
+        let mut metadata = json!({"resourceVersion": chunk.revision.to_string()});
+        if self.kind.custom().is_some() && !metadata_only {
+            metadata["continue"] = "".into();
+        }
+        if let Some(token) = &chunk.token {
+            metadata["continue"] = token.as_str().into();
+        }
+        if let Some(remaining) = chunk.remaining {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        let size: usize = chunk.items.iter().map(|stored| stored.body.len() + 1).sum();
+        let mut out = Vec::with_capacity(size + 256);
+        out.extend_from_slice(crate::object::head(kind, &api_version).as_bytes());
+        out.extend_from_slice(format!("\"metadata\":{metadata},\"items\":[").as_bytes());
+        if metadata_only && chunk.items.is_empty() {
+            // The real server has no list here, rather than an empty one.
+            out.truncate(out.len() - 1);
+            out.extend_from_slice(b"null}\n");
+            return out;
+        }
+        for (n, stored) in chunk.items.iter().enumerate() {
+            if n > 0 {
+                out.push(b',');
+            }
+            if metadata_only {
+                render::partial_bytes(&mut out, stored);
+            } else {
+                render::item_bytes(&mut out, &self.kind, stored);
+            }
+        }
+        out.extend_from_slice(b"]}\n");
+        out
+    }
+}
+
+/// One answer's worth of a list.
+pub(super) struct Chunk {
+    pub(super) items: Vec<Stored>,
+    pub(super) revision: Revision,
+    pub(super) token: Option<String>,
+    pub(super) remaining: Option<usize>,
+}
+
+const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. \
+You can start a new list without the continue parameter, or use the continue token in this response to retrieve \
+the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
+were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+
+fn encode_continue(revision: Revision, start: &str) -> String {
+    encode_token(revision.0 as i64, start)
+}
+
+fn encode_token(revision: i64, start: &str) -> String {
+    let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start});
+    URL_SAFE_NO_PAD.encode(token.to_string())
+}
+
+fn parse_continue(token: &str, prefix: &str) -> Result<Option<Continue>, ApiError> {
+    if token.is_empty() {
+        return Ok(None);
+    }
+    let invalid = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let bytes = URL_SAFE_NO_PAD
+        .decode(token.trim_end_matches('='))
+        .map_err(|error| invalid(&base64_complaint(token, &error)))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| invalid("invalid character in token"))?;
+    if value["v"] != "meta.k8s.io/v1" {
+        return Err(invalid(&format!("server does not recognize this encoded version {}", value["v"])));
+    }
+    let revision = value["rv"].as_i64().unwrap_or(0);
+    if revision == 0 {
+        return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
+    }
+    let start = value["start"].as_str().unwrap_or_default();
+    if start.is_empty() {
+        return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
+    }
+    if start.split('/').any(|part| matches!(part.trim_end_matches('\u{0}'), "." | "..")) {
+        return Err(invalid(&format!("invalid start key: {start}")));
+    }
+    let revision = u64::try_from(revision).ok().map(Revision);
+    Ok(Some(Continue { revision, start: Key::from_text(&format!("{prefix}{start}")) }))
+}
+
+/// Go's words for base64 that is none.
+fn base64_complaint(token: &str, _error: &base64::DecodeError) -> String {
+    let at = token
+        .bytes()
+        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')))
+        .unwrap_or(token.len() / 4 * 4);
+    format!("illegal base64 data at input byte {at}")
+}

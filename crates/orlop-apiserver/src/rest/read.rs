@@ -1,0 +1,48 @@
+//! Reading one object.
+
+use super::Call;
+use super::render::{self, Answer};
+use crate::negotiate::Shape;
+use crate::object::Stored;
+use crate::status::ApiError;
+use serde_json::Value;
+
+impl Call {
+    /// GET of an object or of a subresource that shows the whole object.
+    pub(super) fn get(&mut self) -> Result<Answer, ApiError> {
+        if let Some(asked) = self.query.get("resourceVersion").filter(|text| !text.is_empty()) {
+            let asked: u64 = parse_version(asked).map_err(ApiError::internal_plain)?;
+            let current = self.server.store.revision().0;
+            if asked > current {
+                return Err(ApiError::too_large_resource_version(asked, current));
+            }
+        }
+        let stored = self.stored(&self.route.name)?;
+        let mut out = Vec::with_capacity(stored.body.len() + 64);
+        match self.accepted.shape {
+            Shape::Metadata => render::partial_bytes(&mut out, &stored),
+            _ => render::object_bytes(&mut out, &self.kind, &stored),
+        }
+        Ok(Answer::Bytes(200, out.into()))
+    }
+
+    /// The stored object called `name` in the request's namespace.
+    pub(super) fn stored(&self, name: &str) -> Result<Stored, ApiError> {
+        let key = self.kind.key(self.namespace(), name);
+        self.server.store.get(&self.kind.table, &key).ok_or_else(|| self.not_found(name))
+    }
+
+    /// The object called `name` in the request's version.
+    pub(super) fn object(&self, name: &str) -> Result<Value, ApiError> {
+        Ok(self.kind.read(&self.stored(name)?))
+    }
+}
+
+/// A resourceVersion as a number, or Go's complaint.
+pub(super) fn parse_version(text: &str) -> Result<u64, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number {
+        return Err(format!("strconv.ParseUint: parsing \"{text}\": invalid syntax"));
+    }
+    text.parse().map_err(|_| format!("strconv.ParseUint: parsing \"{text}\": value out of range"))
+}

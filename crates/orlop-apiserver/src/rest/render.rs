@@ -1,0 +1,119 @@
+//! Answers: from objects and stored bytes to what the client accepts.
+
+use crate::body::Body;
+use crate::kind::{Kind, Source};
+use crate::negotiate::{Accepted, Format, Shape};
+use crate::object::{self, Stored};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+/// What a request is answered with.
+pub(crate) enum Answer {
+    /// A JSON value.
+    Value(u16, Value),
+    /// JSON that is serialised already.
+    Bytes(u16, Bytes),
+    /// Plain text.
+    Text(u16, String),
+    /// Nothing but a status.
+    Empty(u16),
+    /// A watch.
+    Stream(Body),
+}
+
+impl Answer {
+    /// The status code.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Value(status, _) | Self::Bytes(status, _) | Self::Text(status, _) | Self::Empty(status) => *status,
+            Self::Stream(_) => 200,
+        }
+    }
+
+    /// An object that was stored or could have been.
+    pub(crate) fn object(status: u16, kind: &Kind, object: Value, accepted: Accepted) -> Self {
+        let is_object = object::text(&object, "kind") == kind.kind;
+        match accepted.shape {
+            Shape::Metadata if is_object => Self::Value(status, partial(&object)),
+            _ => Self::Value(status, object),
+        }
+    }
+
+    /// The content type and the bytes.
+    pub(crate) fn into_body(self, accepted: Accepted) -> (&'static str, Body) {
+        match (self, accepted.format) {
+            (Self::Empty(_), _) => ("", Body::whole(Bytes::new())),
+            (Self::Text(_, text), _) => ("text/plain; charset=utf-8", Body::whole(text)),
+            (Self::Stream(body), _) => ("application/json", body),
+            (Self::Bytes(_, bytes), Format::Json) if !accepted.pretty => {
+                ("application/json", Body::whole(bytes))
+            }
+            (Self::Bytes(_, bytes), _) => write(&object::decode(&bytes), accepted),
+            (Self::Value(_, value), _) => write(&value, accepted),
+        }
+    }
+}
+
+fn write(value: &Value, accepted: Accepted) -> (&'static str, Body) {
+    match accepted.format {
+        Format::Yaml => ("application/yaml", Body::whole(crate::yaml::to_string(value))),
+        Format::Json => {
+            let mut out = Vec::new();
+            if accepted.pretty {
+                serde_json::to_writer_pretty(&mut out, value).expect("a JSON value can be written to memory");
+            } else {
+                object::write_json(&mut out, value);
+            }
+            out.push(b'\n');
+            ("application/json", Body::whole(out))
+        }
+    }
+}
+
+/// `PartialObjectMetadata` of an object.
+pub(crate) fn partial(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+/// `PartialObjectMetadata` of a stored object, copied.
+pub(crate) fn partial_bytes(out: &mut Vec<u8>, stored: &Stored) {
+    out.extend_from_slice(br#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#);
+    out.extend_from_slice(object::metadata_bytes(stored));
+    out.push(b'}');
+}
+
+/// Whether stored bytes are what a reader of this kind's version gets, but for the head.
+pub(crate) fn is_plain(kind: &Kind, stored: &Stored) -> bool {
+    match &kind.source {
+        Source::BuiltIn(_) => kind.storage == kind.api_version(),
+        Source::Custom(custom) => custom.is_current(stored.header.schema),
+    }
+}
+
+/// Writes a stored object as it looks in this kind's version.
+pub(crate) fn object_bytes(out: &mut Vec<u8>, kind: &Kind, stored: &Stored) {
+    if !is_plain(kind, stored) {
+        object::write_json(out, &kind.read(stored));
+        return;
+    }
+    out.extend_from_slice(object::head(&kind.kind, &kind.api_version()).as_bytes());
+    out.extend_from_slice(&object::tail_bytes(stored));
+}
+
+/// Writes a stored object as an item of a list: built-in kinds leave out what the list says already.
+pub(crate) fn item_bytes(out: &mut Vec<u8>, kind: &Kind, stored: &Stored) {
+    if kind.custom().is_some() {
+        return object_bytes(out, kind, stored);
+    }
+    if is_plain(kind, stored) {
+        out.push(b'{');
+        out.extend_from_slice(&object::tail_bytes(stored));
+        return;
+    }
+    let mut item = kind.read(stored);
+    if let Some(fields) = item.as_object_mut() {
+        fields.remove("kind");
+        fields.remove("apiVersion");
+    }
+    object::write_json(out, &item);
+}

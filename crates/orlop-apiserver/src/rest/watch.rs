@@ -1,0 +1,242 @@
+//! Watching: what exists, if asked for, then what happens, in order, as long as the client reads.
+
+use super::Call;
+use super::list::Selection;
+use super::read::parse_version;
+use super::render::{self, Answer};
+use crate::body::{Body, Step};
+use crate::kind::Kind;
+use crate::negotiate::Shape;
+use crate::object::{self, Header, Stored};
+use crate::options::ListOptions;
+use crate::status::ApiError;
+use bytes::Bytes;
+use orlop_store::{Event, EventKind, Revision, Watch};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How often a watcher that wants bookmarks gets one.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// A watch without a timeout of its own ends after one to two times this.
+const TIMEOUT_MIN: Duration = Duration::from_secs(1800);
+/// Events are sent together up to this size.
+const CHUNK_BYTES_MAX: usize = 64 * 1024;
+
+struct State {
+    kind: Arc<Kind>,
+    selection: Selection,
+    shape: Shape,
+    watch: Watch<Header>,
+    /// What exists already, to be sent first.
+    initial: VecDeque<Stored>,
+    /// The bookmark that ends the initial events.
+    initial_end: Option<Revision>,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    deadline: Instant,
+    ended: bool,
+}
+
+impl Call {
+    /// GET of a collection with `watch`.
+    pub(super) fn watch(&mut self) -> Result<Answer, ApiError> {
+        let options = ListOptions::parse(&self.query, true)?;
+        let selection = self.selection(&options)?;
+        let store = &self.server.store;
+        let asked = options.resource_version.as_str();
+        let version =
+            if asked.is_empty() { 0 } else { parse_version(asked).map_err(ApiError::internal_plain)? };
+        let wants_initial = options.send_initial_events.unwrap_or(version == 0);
+        let snapshot = store.snapshot(&self.kind.table);
+        let from = if wants_initial || version == 0 { snapshot.revision } else { Revision(version) };
+        let initial = if wants_initial {
+            let start = orlop_store::Key::from_text(selection.prefix());
+            snapshot
+                .within(selection.prefix(), &start)
+                .filter(|stored| self.selects(&selection, stored))
+                .cloned()
+                .collect()
+        } else {
+            VecDeque::new()
+        };
+        let watch = match store.watch(&self.kind.table, from) {
+            Ok(watch) => watch,
+            Err(compacted) => return Ok(Answer::Stream(Body::whole(too_old(from, compacted.oldest)))),
+        };
+        let timeout = options.timeout_seconds.map_or_else(
+            || TIMEOUT_MIN + Duration::from_millis(self.server.rng.below(TIMEOUT_MIN.as_millis() as u64)),
+            Duration::from_secs,
+        );
+        let now = Instant::now();
+        let ends_initial = options.send_initial_events == Some(true) && options.bookmarks;
+        let state = State {
+            kind: self.kind.clone(),
+            selection,
+            shape: self.accepted.shape,
+            watch,
+            initial,
+            initial_end: ends_initial.then_some(snapshot.revision),
+            bookmarks: options.bookmarks,
+            next_bookmark: now + BOOKMARK_EVERY,
+            deadline: now + timeout,
+            ended: false,
+        };
+        Ok(Answer::Stream(Body::unfold(state, step)))
+    }
+}
+
+fn step(mut state: State) -> Step<State> {
+    Box::pin(async move {
+        let chunk = state.next_chunk().await?;
+        Some((chunk, state))
+    })
+}
+
+impl State {
+    /// The next bytes to send, as soon as there are any; nothing when the watch is over.
+    async fn next_chunk(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let mut out = Vec::new();
+        while let Some(stored) = self.initial.pop_front() {
+            self.write_event(&mut out, "ADDED", &stored);
+            if out.len() >= CHUNK_BYTES_MAX {
+                return Some(out.into());
+            }
+        }
+        if let Some(revision) = self.initial_end.take() {
+            let annotations = json!({"k8s.io/initial-events-end": "true"});
+            self.write_bookmark(&mut out, revision, Some(annotations));
+        }
+        loop {
+            let mut single = None;
+            while out.len() < CHUNK_BYTES_MAX {
+                match self.watch.try_next() {
+                    Ok(Some(event)) => {
+                        if let Some(frame) = self.frame(&event) {
+                            if out.is_empty() && single.is_none() {
+                                single = Some(frame);
+                            } else {
+                                out.extend(single.take().unwrap_or_default());
+                                out.extend_from_slice(&frame);
+                            }
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(compacted) => {
+                        // Too slow for the log: the client is told and starts again.
+                        self.ended = true;
+                        out.extend(too_old(Revision(0), compacted.oldest));
+                        break;
+                    }
+                }
+            }
+            if let Some(frame) = single {
+                return Some(frame);
+            }
+            if !out.is_empty() {
+                return Some(out.into());
+            }
+            let wake = if self.bookmarks { self.next_bookmark.min(self.deadline) } else { self.deadline };
+            tokio::select! {
+                biased;
+                event = self.watch.next() => match event {
+                    Ok(event) => {
+                        if let Some(frame) = self.frame(&event) {
+                            out.extend_from_slice(&frame);
+                        }
+                    }
+                    Err(compacted) => {
+                        self.ended = true;
+                        return Some(too_old(Revision(0), compacted.oldest));
+                    }
+                },
+                () = tokio::time::sleep_until(wake) => {
+                    let over = Instant::now() >= self.deadline;
+                    self.ended = over;
+                    if self.bookmarks && let Ok(Some(revision)) = self.watch.bookmark() {
+                        self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                        self.write_bookmark(&mut out, revision, None);
+                        return Some(out.into());
+                    }
+                    if over {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// An event as this watcher sees it: selectors turn changes into arrivals and departures.
+    fn frame(&self, event: &Arc<Event<Header>>) -> Option<Bytes> {
+        let selected = |stored: &Stored| self.kind.selects(&self.selection, stored);
+        let was = event.previous.as_ref().is_some_and(selected);
+        let is = event.kind != EventKind::Deleted && selected(&event.entry);
+        let plain = self.shape == Shape::Whole && render::is_plain(&self.kind, &event.entry);
+        match (was, is) {
+            (false, false) => None,
+            (true, false) if event.kind != EventKind::Deleted => {
+                // It left the selection: the last state that was in it, at the revision of the change.
+                let mut last = self.kind.read(event.previous.as_ref()?);
+                object::set_revision(&mut last, event.revision());
+                let last = if self.shape == Shape::Whole { last } else { render::partial(&last) };
+                Some(event_bytes("DELETED", &last).into())
+            }
+            (was, is) => {
+                let name = match (was, is) {
+                    (true, true) => "MODIFIED",
+                    (false, _) => "ADDED",
+                    (true, false) => "DELETED",
+                };
+                let natural = matches!(
+                    (event.kind, name),
+                    (EventKind::Created, "ADDED")
+                        | (EventKind::Updated, "MODIFIED")
+                        | (EventKind::Deleted, "DELETED")
+                );
+                let write = || {
+                    let mut out = Vec::with_capacity(event.entry.body.len() + 64);
+                    self.write_event(&mut out, name, &event.entry);
+                    Bytes::from(out)
+                };
+                let is_stored_version = self.kind.storage == self.kind.api_version();
+                Some(if plain && natural && is_stored_version { event.frame(|_| write()) } else { write() })
+            }
+        }
+    }
+
+    fn write_event(&self, out: &mut Vec<u8>, name: &str, stored: &Stored) {
+        out.extend_from_slice(format!("{{\"type\":\"{name}\",\"object\":").as_bytes());
+        match self.shape {
+            Shape::Whole => render::object_bytes(out, &self.kind, stored),
+            _ => render::partial_bytes(out, stored),
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn write_bookmark(&self, out: &mut Vec<u8>, revision: Revision, annotations: Option<Value>) {
+        let mut bookmark = self.kind.empty();
+        object::set_revision(&mut bookmark, revision);
+        if let Some(annotations) = annotations {
+            object::set_meta(&mut bookmark, "annotations", annotations);
+        }
+        let bookmark = if self.shape == Shape::Whole { bookmark } else { render::partial(&bookmark) };
+        out.extend(event_bytes("BOOKMARK", &bookmark));
+    }
+}
+
+fn event_bytes(name: &str, object: &Value) -> Vec<u8> {
+    let mut out = format!("{{\"type\":\"{name}\",\"object\":").into_bytes();
+    object::write_json(&mut out, object);
+    out.extend_from_slice(b"}\n");
+    out
+}
+
+fn too_old(asked: Revision, oldest: Revision) -> Bytes {
+    let message = format!("too old resource version: {asked} ({oldest})");
+    event_bytes("ERROR", &ApiError::expired(message).to_status()).into()
+}

@@ -1,0 +1,444 @@
+//! Writing: create and update, and the steps that every write takes on its way to the store.
+
+use super::Call;
+use super::render::Answer;
+use crate::admission::{Attributes, Operation};
+use crate::object::{self, Stored};
+use crate::services::Allocation;
+use crate::options::{WriteOptions, WriteVerb};
+use crate::status::ApiError;
+use orlop_kinds::strategy::Context;
+use orlop_merge::managed::keep_times;
+use orlop_schema::field::{FieldError, Path};
+use orlop_store::{Change, Conflict, Expect};
+use serde_json::{Value, json};
+
+/// How often a generated name is tried again when it is taken.
+const NAME_TRIES: usize = 8;
+/// How often an update without a resourceVersion is tried again when another writer was faster.
+const UPDATE_TRIES: usize = 5;
+/// The longest prefix of a generated name.
+const GENERATE_NAME_BYTES_MAX: usize = 58;
+
+/// The next state of an object, and whose write it is.
+pub(super) struct Next {
+    pub(super) object: Value,
+    /// Whether managed fields have been computed already (apply does it itself).
+    pub(super) owned: bool,
+}
+
+/// What an update does when there is no object yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum IfAbsent {
+    Refuse,
+    Create,
+}
+
+impl Call {
+    /// POST of an object.
+    pub(super) async fn create(&mut self) -> Result<Answer, ApiError> {
+        let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
+        let object = self.decode_body(options.field_validation)?;
+        let created = self.create_object(object, &options, false).await?;
+        Ok(Answer::object(201, &self.kind, created, self.accepted))
+    }
+
+    /// Creates a decoded object; `owned` says that its managed fields are computed already.
+    pub(super) async fn create_object(
+        &mut self,
+        mut object: Value,
+        options: &WriteOptions,
+        owned: bool,
+    ) -> Result<Value, ApiError> {
+        self.check_namespace(&mut object)?;
+        for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            object::set_meta(&mut object, field, Value::Null);
+        }
+        let kind = self.kind.clone();
+        let submitted = (kind.plural == "jobs").then(|| object.clone());
+        kind.default(&mut object);
+        if !owned {
+            object = kind.own(None, object, &self.manager(options), "", &self.server.now());
+        }
+        let mut attributes = Attributes {
+            operation: Operation::Create,
+            namespace: self.namespace().to_owned(),
+            name: object::meta_str(&object, "name").to_owned(),
+            subresource: String::new(),
+            object,
+            old: Value::Null,
+            dry_run: options.dry_run,
+            user: self.user.clone(),
+        };
+        self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
+        let mut object = attributes.object.take();
+        let given = object::meta_str(&object, "resourceVersion").to_owned();
+        if !matches!(given.as_str(), "" | "0") {
+            return Err(ApiError::internal_plain(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        object::set_meta(&mut object, "resourceVersion", Value::Null);
+        let mut tries = 0;
+        loop {
+            let mut candidate = object.clone();
+            let generated = self.name_object(&mut candidate);
+            candidate = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
+            let name = object::meta_str(&candidate, "name").to_owned();
+            attributes.name.clone_from(&name);
+            attributes.object = candidate;
+            self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
+            let candidate = attributes.object.take();
+            if options.dry_run {
+                if self.stored(&name).is_ok() {
+                    return Err(ApiError::already_exists(&kind.group, &kind.plural, &name));
+                }
+                return Ok(candidate);
+            }
+            match self.commit(Expect::Absent, candidate) {
+                Ok(created) => {
+                    self.server.committed(&kind, None, Some(&created));
+                    return Ok(created);
+                }
+                Err(_) if generated && tries < NAME_TRIES => tries += 1,
+                Err(_) if generated => {
+                    let what = crate::status::qualified(&kind.plural, &kind.group);
+                    let message = format!(
+                        "{what} \"{name}\" already exists, the server was not able to generate a unique name for the object"
+                    );
+                    return Err(ApiError::new(409, "AlreadyExists", message)
+                        .with_details(json!({"group": kind.group, "kind": kind.plural, "name": name})));
+                }
+                Err(_) => return Err(ApiError::already_exists(&kind.group, &kind.plural, &name)),
+            }
+        }
+    }
+
+    /// What every new object goes through before it is validated, and validation itself.
+    fn prepare_create(&mut self, mut object: Value, submitted: Option<&Value>, dry_run: bool) -> Result<Value, ApiError> {
+        let kind = self.kind.clone();
+        object::set_meta(&mut object, "creationTimestamp", self.server.now());
+        object::set_meta(&mut object, "uid", self.server.rng.uuid());
+        let user = self.user.info();
+        let now = self.server.now();
+        let allocation = Allocation { live: None, dry_run };
+        self.server.allocate(&kind, &mut object, allocation)?;
+        kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted });
+        let errors = kind.validate_create(&object);
+        if !errors.is_empty() {
+            let name = object::meta_str(&object, "name");
+            return Err(ApiError::invalid(kind.error_group(), &kind.kind, name, &errors));
+        }
+        for warning in kind.warnings(&object, None) {
+            self.warn(warning);
+        }
+        kind.settle(&mut object);
+        Ok(object)
+    }
+
+    /// Generates a name if one is asked for.
+    fn name_object(&self, object: &mut Value) -> bool {
+        let prefix = object::meta_str(object, "generateName").to_owned();
+        if prefix.is_empty() || !object::meta_str(object, "name").is_empty() {
+            return false;
+        }
+        let mut end = prefix.len().min(GENERATE_NAME_BYTES_MAX);
+        while !prefix.is_char_boundary(end) {
+            end -= 1;
+        }
+        let name = format!("{}{}", &prefix[..end], self.server.rng.name_suffix(5));
+        object::set_meta(object, "name", name);
+        true
+    }
+
+    /// PUT of an object or of a subresource that is written as a whole object.
+    pub(super) async fn update(&mut self, subresource: &str) -> Result<Answer, ApiError> {
+        let options = WriteOptions::parse(&self.query, WriteVerb::Update)?;
+        let mut object = self.decode_body(options.field_validation)?;
+        self.check_name(&object)?;
+        self.check_namespace(&mut object)?;
+        let if_absent = if subresource.is_empty() && self.kind.creates_on_update() {
+            IfAbsent::Create
+        } else {
+            IfAbsent::Refuse
+        };
+        self.kind.default(&mut object);
+        let (object, created) = self
+            .update_object(subresource, &options, if_absent, |_, _| {
+                Ok(Next { object: object.clone(), owned: false })
+            })
+            .await?;
+        Ok(Answer::object(if created { 201 } else { 200 }, &self.kind, object, self.accepted))
+    }
+
+    /// Writes what `next` makes of the current state. `next` may be called again if another writer was faster.
+    pub(super) async fn update_object(
+        &mut self,
+        subresource: &str,
+        options: &WriteOptions,
+        if_absent: IfAbsent,
+        mut next: impl FnMut(&mut Self, Option<&Value>) -> Result<Next, ApiError> + Send,
+    ) -> Result<(Value, bool), ApiError> {
+        let name = self.route.name.clone();
+        let mut tries = 0;
+        loop {
+            let Ok(stored) = self.stored(&name) else {
+                if if_absent == IfAbsent::Refuse {
+                    return Err(self.not_found(&name));
+                }
+                self.authorize_create(&name)?;
+                let made = next(self, None)?;
+                let object = self.create_object(made.object, options, made.owned).await?;
+                return Ok((object, true));
+            };
+            let live = self.kind.read(&stored);
+            let made = next(self, Some(&live))?;
+            let unconditional = matches!(object::meta_str(&made.object, "resourceVersion"), "" | "0")
+                || object::meta_str(&made.object, "resourceVersion")
+                    == object::meta_str(&live, "resourceVersion")
+                    && self.route.verb == "patch";
+            let result = self.update_once(subresource, options, &stored, live, made).await?;
+            match result {
+                Some(object) => return Ok((object, false)),
+                None if unconditional && tries < UPDATE_TRIES => tries += 1,
+                None => return Err(ApiError::modified(&self.kind.group, &self.kind.plural, &name)),
+            }
+        }
+    }
+
+    /// One attempt; `None` means that the stored object changed meanwhile.
+    async fn update_once(
+        &mut self,
+        subresource: &str,
+        options: &WriteOptions,
+        stored: &Stored,
+        live: Value,
+        made: Next,
+    ) -> Result<Option<Value>, ApiError> {
+        let kind = self.kind.clone();
+        let mut object = made.object;
+        self.check_version(&mut object, &live)?;
+        if !made.owned {
+            object = kind.own(Some(&live), object, &self.manager(options), subresource, &self.server.now());
+        }
+        let mut attributes = Attributes {
+            operation: Operation::Update,
+            namespace: self.namespace().to_owned(),
+            name: self.route.name.clone(),
+            subresource: subresource.to_owned(),
+            object,
+            old: live,
+            dry_run: options.dry_run,
+            user: self.user.clone(),
+        };
+        self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
+        attributes.object = self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
+        self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
+        let (mut object, live) = (attributes.object.take(), attributes.old.take());
+        object::copy_meta(&mut object, &live, "resourceVersion");
+        keep_times(&live, &mut object);
+        if options.dry_run {
+            return Ok(Some(object));
+        }
+        if object == live {
+            return Ok(Some(live));
+        }
+        if object::is_deleting(&object)
+            && object::finalizers(&object).is_empty()
+            && object::meta_i64(&object, "deletionGracePeriodSeconds").unwrap_or(0) == 0
+            && !kind.keeps_finalizing(&object)
+            && !object::finalizers(&live).is_empty() | kind.keeps_finalizing(&live)
+        {
+            // Watchers see the state that was stored; the writer sees what it wrote.
+            return Ok(self.remove(stored, live).ok().map(|_| object));
+        }
+        match self.commit(Expect::At(stored.revision), object) {
+            Ok(updated) => {
+                self.server.committed(&kind, Some(&live), Some(&updated));
+                Ok(Some(updated))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What every changed object goes through before it is validated, and validation itself.
+    fn prepare_update(
+        &mut self,
+        subresource: &str,
+        mut object: Value,
+        live: &Value,
+        dry_run: bool,
+    ) -> Result<Value, ApiError> {
+        let kind = self.kind.clone();
+        object::copy_meta(&mut object, live, "generation");
+        object::set_meta(&mut object, "selfLink", Value::Null);
+        let user = self.user.info();
+        let now = self.server.now();
+        let context = Context { now: &now, user: Some(&user), submitted: None };
+        if subresource.is_empty() {
+            self.server.allocate(&kind, &mut object, Allocation { live: Some(live), dry_run })?;
+        }
+        kind.prepare_update(subresource, &mut object, live, &context);
+        if object::meta_str(&object, "uid").is_empty() {
+            object::copy_meta(&mut object, live, "uid");
+        }
+        object::copy_meta(&mut object, live, "creationTimestamp");
+        if object::is_deleting(live) {
+            object::copy_meta(&mut object, live, "deletionTimestamp");
+        }
+        if object::meta_i64(&object, "deletionGracePeriodSeconds").is_none() {
+            object::copy_meta(&mut object, live, "deletionGracePeriodSeconds");
+        }
+        let errors = kind.validate_update(subresource, &object, live);
+        if !errors.is_empty() {
+            let name = object::meta_str(&object, "name");
+            return Err(ApiError::invalid(kind.error_group(), &kind.kind, name, &errors));
+        }
+        for warning in kind.warnings(&object, Some(live)) {
+            self.warn(warning);
+        }
+        kind.settle(&mut object);
+        Ok(object)
+    }
+
+    /// Optimistic locking: the object must name the version it changes, or be of a kind that needs not.
+    fn check_version(&self, object: &mut Value, live: &Value) -> Result<(), ApiError> {
+        let kind = &self.kind;
+        let name = &self.route.name;
+        let (given, current) =
+            (object::meta_str(object, "resourceVersion"), object::meta_str(live, "resourceVersion"));
+        if matches!(given, "" | "0") {
+            if !kind.updates_unconditionally() {
+                let path = Path::new("metadata").child("resourceVersion");
+                let value = if given.is_empty() { json!(0) } else { json!(given) };
+                let error = FieldError::invalid(&path, &value, "must be specified for an update");
+                return Err(ApiError::invalid(&kind.group, &kind.plural, name, &[error]));
+            }
+            object::copy_meta(object, live, "resourceVersion");
+        } else if given != current {
+            super::read::parse_version(given).map_err(ApiError::internal_plain)?;
+            return Err(ApiError::modified(&kind.group, &kind.plural, name));
+        }
+        let (given, current) = (object::meta_str(object, "uid"), object::meta_str(live, "uid"));
+        if self.route.verb == "update" && !given.is_empty() && given != current {
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+                 failed: UID in precondition: {given}, UID in object meta: {current}",
+                kind.storage_path(self.namespace(), name)
+            );
+            return Err(ApiError::conflict(&kind.group, &kind.plural, name, &why));
+        }
+        Ok(())
+    }
+
+    /// The name in the body must be the name in the path.
+    pub(super) fn check_name(&self, object: &Value) -> Result<(), ApiError> {
+        let (given, wanted) = (object::meta_str(object, "name"), self.route.name.as_str());
+        if given.is_empty() {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+            )));
+        }
+        if given != wanted {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({given}) does not match the name on the URL ({wanted})"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The namespace in the body must be the namespace in the path, or absent.
+    pub(super) fn check_namespace(&self, object: &mut Value) -> Result<(), ApiError> {
+        let (given, wanted) = (object::meta_str(object, "namespace"), self.namespace());
+        if given == wanted {
+            return Ok(());
+        }
+        if given.is_empty() {
+            object::set_meta(object, "namespace", wanted);
+            return Ok(());
+        }
+        let why = "the namespace of the provided object does not match the namespace sent on the request";
+        Err(ApiError::bad_request(why))
+    }
+
+    /// Whose fields a write sets: the field manager, or the user agent up to its slash.
+    pub(super) fn manager(&self, options: &WriteOptions) -> String {
+        if !options.field_manager.is_empty() {
+            return options.field_manager.clone();
+        }
+        let agent = self.user_agent.split('/').next().unwrap_or_default();
+        let printable: String = agent.chars().filter(|c| !c.is_control()).collect();
+        let mut end = printable.len().min(128);
+        while !printable.is_char_boundary(end) {
+            end -= 1;
+        }
+        printable[..end].to_owned()
+    }
+
+    /// An update that creates needs the right to create too.
+    fn authorize_create(&self, name: &str) -> Result<(), ApiError> {
+        let mut route = self.route.clone();
+        route.verb = "create";
+        name.clone_into(&mut route.name);
+        self.server.authorize(&self.user, &route)
+    }
+
+    /// Stores an object; it comes back with its revision.
+    pub(super) fn commit(
+        &self,
+        expect: Expect,
+        object: Value,
+    ) -> Result<Value, Conflict<crate::object::Header>> {
+        self.server.commit(&self.kind, expect, object)
+    }
+
+    /// Removes an object; the last state goes to the watchers.
+    pub(super) fn remove(
+        &self,
+        stored: &Stored,
+        last: Value,
+    ) -> Result<Stored, Conflict<crate::object::Header>> {
+        self.server.remove(&self.kind, stored, last)
+    }
+}
+
+impl crate::server::Inner {
+    /// Stores an object in its storage version; it comes back in the request's version with its revision.
+    pub(crate) fn commit(
+        &self,
+        kind: &crate::kind::Kind,
+        expect: Expect,
+        mut object: Value,
+    ) -> Result<Value, Conflict<crate::object::Header>> {
+        let key = kind.key(object::meta_str(&object, "namespace"), object::meta_str(&object, "name"));
+        self.store.commit(&kind.table, &key, expect, self.now_ms(), |revision| {
+            object::set_revision(&mut object, revision);
+            let (body, header) = object::encode(&kind.to_storage(&object), kind.schema_state());
+            Change::Put { body, header }
+        })?;
+        Ok(object)
+    }
+
+    /// Removes an object whose last state is `last`.
+    pub(crate) fn remove(
+        &self,
+        kind: &crate::kind::Kind,
+        stored: &Stored,
+        last: Value,
+    ) -> Result<Stored, Conflict<crate::object::Header>> {
+        let mut kept = last;
+        let entry = self.store.commit(
+            &kind.table,
+            &stored.key,
+            Expect::At(stored.revision),
+            self.now_ms(),
+            |revision| {
+                object::set_revision(&mut kept, revision);
+                let (body, header) = object::encode(&kind.to_storage(&kept), kind.schema_state());
+                Change::Delete { body, header }
+            },
+        )?;
+        self.committed(kind, Some(&kept), None);
+        Ok(entry)
+    }
+}

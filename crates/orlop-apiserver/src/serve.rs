@@ -1,0 +1,216 @@
+//! The server on a socket: TLS, client certificates, HTTP/1.1 and HTTP/2.
+
+use crate::auth::User;
+use crate::builder::ApiServer;
+use crate::service::ApiService;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use orlop_clock::Timestamp;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+/// How long certificates are good for.
+const VALIDITY_SECONDS: i64 = 10 * 365 * 24 * 3600;
+/// How long open connections may take to end once the server stops.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// A socket or certificate that could not be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A certificate could not be made.
+    #[error("cannot make certificates")]
+    Certificate(#[from] rcgen::Error),
+    /// The certificates do not make a TLS configuration.
+    #[error("cannot configure TLS")]
+    Tls(#[from] rustls::Error),
+    /// The verifier of client certificates could not be made.
+    #[error("cannot verify client certificates")]
+    Verifier(#[from] rustls::server::VerifierBuilderError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on `{address}`")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// A certificate authority of the server's own, and what it has signed.
+pub struct Certificates {
+    /// The authority's certificate, in PEM.
+    pub ca: String,
+    /// The administrator's certificate, in PEM.
+    pub admin_certificate: String,
+    /// The administrator's key, in PEM.
+    pub admin_key: String,
+    ca_der: CertificateDer<'static>,
+    server: (CertificateDer<'static>, PrivateKeyDer<'static>),
+}
+
+impl Certificates {
+    /// New certificates for a server on this machine, good from `now` on.
+    pub fn generate(now: Timestamp) -> Result<Self, ServeError> {
+        let ca_key = KeyPair::generate()?;
+        let mut ca = params(&[], "orlop-ca", &[], now)?;
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        ca.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        let ca_certificate = ca.self_signed(&ca_key)?;
+        let issuer = Issuer::from_params(&ca, &ca_key);
+        let names = [
+            "localhost",
+            "127.0.0.1",
+            "::1",
+            "10.0.0.1",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+        ];
+        let server_key = KeyPair::generate()?;
+        let mut server = params(&names, "orlop-apiserver", &[], now)?;
+        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let server = server.signed_by(&server_key, &issuer)?;
+        let admin_key = KeyPair::generate()?;
+        let mut admin = params(&[], "kubernetes-admin", &["system:masters"], now)?;
+        admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let admin = admin.signed_by(&admin_key, &issuer)?;
+        Ok(Self {
+            ca: ca_certificate.pem(),
+            admin_certificate: admin.pem(),
+            admin_key: admin_key.serialize_pem(),
+            ca_der: ca_certificate.der().clone(),
+            server: (server.der().clone(), PrivatePkcs8KeyDer::from(server_key.serialize_der()).into()),
+        })
+    }
+
+    fn config(&self) -> Result<ServerConfig, ServeError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(self.ca_der.clone())?;
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .allow_unauthenticated()
+            .build()?;
+        let (certificate, key) = (self.server.0.clone(), self.server.1.clone_key());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(vec![certificate, self.ca_der.clone()], key)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+fn params(
+    names: &[&str],
+    common_name: &str,
+    groups: &[&str],
+    now: Timestamp,
+) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())?;
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    for group in groups {
+        params.distinguished_name.push(DnType::OrganizationName, *group);
+    }
+    let at = |seconds: i64| {
+        let day = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
+        let text = day.to_string();
+        let number =
+            |range: std::ops::Range<usize>| text.get(range).and_then(|t| t.parse::<i32>().ok()).unwrap_or(1);
+        rcgen::date_time_ymd(number(0..4), number(5..7) as u8, number(8..10) as u8)
+    };
+    // Whole days, the one before included: clocks differ.
+    params.not_before = at(now.as_second() - 24 * 3600);
+    params.not_after = at(now.as_second() + VALIDITY_SECONDS);
+    Ok(params)
+}
+
+/// A server that listens.
+pub struct Serving {
+    address: SocketAddr,
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    server: ApiServer,
+}
+
+impl ApiServer {
+    /// Listens on an address with TLS; port 0 takes a free one. Nothing is answered until [`Serving::run`].
+    pub async fn serve(
+        &self,
+        address: SocketAddr,
+        certificates: &Certificates,
+    ) -> Result<Serving, ServeError> {
+        let acceptor = TlsAcceptor::from(Arc::new(certificates.config()?));
+        let listener =
+            TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
+        let address = listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
+        Ok(Serving { address, listener, acceptor, server: self.clone() })
+    }
+}
+
+impl Serving {
+    /// Where the server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `shutdown` is ready, then lets connections end for a short time.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send) {
+        let mut shutdown = std::pin::pin!(shutdown);
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                Some(_) = connections.join_next() => {}
+                accepted = self.listener.accept() => {
+                    // A connection that failed before it was one concerns nobody else.
+                    if let Ok((stream, _)) = accepted {
+                        connections.spawn(connection(stream, self.acceptor.clone(), self.server.clone()));
+                    }
+                }
+            }
+        }
+        drop(self.listener);
+        let drained = async { while connections.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(DRAIN, drained).await;
+    }
+}
+
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, server: ApiServer) {
+    let _ = stream.set_nodelay(true);
+    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let user = stream.get_ref().1.peer_certificates().and_then(|chain| certificate_user(chain.first()?));
+    let service: ApiService = match user {
+        Some(user) => server.service_as(user),
+        None => server.service(),
+    };
+    let service = TowerToHyperService::new(service);
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http2().max_concurrent_streams(1000);
+    // A client that goes away in the middle is nobody's error.
+    let _ = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
+}
+
+/// The user that a verified client certificate names: common name and organisations.
+fn certificate_user(certificate: &CertificateDer<'_>) -> Option<User> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    let name = parsed.subject().iter_common_name().next()?.as_str().ok()?.to_owned();
+    let groups: Vec<&str> =
+        parsed.subject().iter_organization().filter_map(|group| group.as_str().ok()).collect();
+    Some(User::new(&name, &groups))
+}

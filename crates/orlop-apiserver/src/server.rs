@@ -1,0 +1,137 @@
+//! The server's state, shared by all requests and all services that stand before it.
+
+use crate::admission::Admission;
+use crate::auth::{Auth, User};
+use crate::crd;
+use crate::kind::{Kind, Registry};
+use crate::object::Header;
+use crate::route::Route;
+use crate::services::{Addresses, Allocation};
+use crate::status::ApiError;
+use orlop_clock::{Clock, Rng, Timestamp};
+use orlop_store::Store;
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Everything that requests share.
+pub(crate) struct Inner {
+    pub(crate) store: Arc<Store<Header>>,
+    pub(crate) clock: Clock,
+    pub(crate) rng: Rng,
+    pub(crate) admission: Admission,
+    pub(crate) auth: Auth,
+    pub(crate) addresses: Mutex<Addresses>,
+    /// Kinds from CustomResourceDefinitions; replaced as a whole when one changes.
+    custom: RwLock<Arc<Registry>>,
+}
+
+impl Inner {
+    pub(crate) fn new(
+        clock: Clock,
+        rng: Rng,
+        store: Store<Header>,
+        admission: Admission,
+        auth: Auth,
+    ) -> Self {
+        Self {
+            store: Arc::new(store),
+            clock,
+            rng,
+            admission,
+            auth,
+            addresses: Mutex::default(),
+            custom: RwLock::default(),
+        }
+    }
+
+    /// The time as it stands in objects.
+    pub(crate) fn now(&self) -> String {
+        rfc3339(self.clock.now())
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.clock.now().as_millisecond()
+    }
+
+    /// A kind by its place in a path: built-in or custom.
+    pub(crate) fn kind(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
+        let built_in = Registry::built_in().get(group, version, plural);
+        built_in.cloned().or_else(|| self.custom_kinds().get(group, version, plural).cloned())
+    }
+
+    /// The kinds that CustomResourceDefinitions define now.
+    pub(crate) fn custom_kinds(&self) -> Arc<Registry> {
+        self.custom.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A built-in kind that must exist.
+    pub(crate) fn built_in(group: &str, version: &str, plural: &str) -> Arc<Kind> {
+        let kind = Registry::built_in().get(group, version, plural);
+        kind.cloned().unwrap_or_else(|| panic!("the catalog has no {plural}.{group}/{version}"))
+    }
+
+    /// An object of a built-in kind, in the kind's version.
+    pub(crate) fn find(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Value> {
+        Some(kind.read(&self.store.get(&kind.table, &kind.key(namespace, name))?))
+    }
+
+    /// Whether a user may do what a route says.
+    pub(crate) fn authorize(&self, user: &User, route: &Route) -> Result<(), ApiError> {
+        self.auth.authorize(self, user, route)
+    }
+
+    /// Called after each write: what the server itself derives from objects follows at once.
+    pub(crate) fn committed(&self, kind: &Kind, old: Option<&Value>, new: Option<&Value>) {
+        match (kind.group.as_str(), kind.plural.as_str()) {
+            ("apiextensions.k8s.io", "customresourcedefinitions") => crd::changed(self, old, new),
+            ("", "services") if new.is_none() => {
+                if let Some(old) = old {
+                    self.addresses.lock().unwrap_or_else(PoisonError::into_inner).release(old);
+                }
+            }
+            _ => {}
+        }
+        if let Some(definition) = kind.custom() {
+            crd::instance_changed(self, definition, new.is_none());
+        }
+    }
+
+    /// Derives everything anew from what is stored.
+    pub(crate) fn rebuild(&self) {
+        crd::reload(self);
+        self.reclaim_addresses();
+    }
+
+    /// Notes which addresses the stored Services have, and no others.
+    pub(crate) fn reclaim_addresses(&self) {
+        let services = Self::built_in("", "v1", "services");
+        let mut addresses = Addresses::default();
+        for stored in self.store.snapshot(&services.table).iter() {
+            addresses.claim(&services.read(stored));
+        }
+        *self.addresses.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
+    }
+
+    /// Makes the custom kinds anew.
+    pub(crate) fn set_custom_kinds(&self, registry: Registry) {
+        *self.custom.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
+    }
+
+    /// Gives a Service its addresses and ports.
+    pub(crate) fn allocate(
+        &self,
+        kind: &Kind,
+        object: &mut Value,
+        allocation: Allocation<'_>,
+    ) -> Result<(), ApiError> {
+        if kind.plural != "services" || !kind.group.is_empty() {
+            return Ok(());
+        }
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).allocate(object, allocation)
+    }
+}
+
+/// A time as it stands in objects: whole seconds, UTC.
+pub(crate) fn rfc3339(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
+}

@@ -1,0 +1,149 @@
+//! The server as a `tower::Service`: one request in, one answer out, over whatever transport.
+
+use crate::auth::User;
+use crate::body::Body;
+use crate::discovery;
+use crate::negotiate::{self, Accepted, Shapes};
+use crate::rest::{Answer, Call};
+use crate::route::{Query, Route};
+use crate::server::Inner;
+use crate::status::ApiError;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The largest body of a request.
+pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// A way to call the server. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiService {
+    server: Arc<Inner>,
+    user: Option<Arc<User>>,
+}
+
+impl ApiService {
+    pub(crate) fn new(server: Arc<Inner>, user: Option<Arc<User>>) -> Self {
+        Self { server, user }
+    }
+
+    async fn answer<B>(self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let route = Route::parse(&parts.method, parts.uri.path(), &query);
+        let mut warnings = Vec::new();
+        let mut accepted = Accepted::JSON;
+        let is_head = parts.method == Method::HEAD;
+        let result = async {
+            let user = self.server.auth.authenticate(&self.server, self.user.as_ref(), &parts.headers)?;
+            let user = self.server.auth.impersonate(&self.server, user, &parts.headers, &route)?;
+            self.server.authorize(&user, &route)?;
+            if !route.is_resource {
+                return discovery::answer(&self.server, &parts.method, &route, &parts.headers, &mut accepted);
+            }
+            let kind = discovery::resolve(&self.server, &parts.method, &route)?;
+            let types: &[&str] =
+                if kind.custom().is_some() { &negotiate::CUSTOM } else { &negotiate::BUILT_IN };
+            accepted = negotiate::accept(header_text(&parts.headers, header::ACCEPT), types, Shapes::All)?;
+            accepted.pretty |= query.is_true("pretty") && query.get("pretty") != Some("");
+            let body = read_body(body).await?;
+            let mut call = Call {
+                server: self.server.clone(),
+                kind: kind.clone(),
+                route,
+                query,
+                user,
+                user_agent: header_text(&parts.headers, header::USER_AGENT).unwrap_or_default().to_owned(),
+                content_type: header_text(&parts.headers, header::CONTENT_TYPE).map(str::to_owned),
+                accepted,
+                body,
+                warnings: kind.deprecation().into_iter().collect(),
+                strict: Vec::new(),
+            };
+            let result = call.run().await;
+            warnings = std::mem::take(&mut call.warnings);
+            result
+        }
+        .await;
+        let mut response = respond(result, accepted);
+        for warning in &warnings {
+            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+                response.headers_mut().append(header::WARNING, value);
+            }
+        }
+        if is_head {
+            *response.body_mut() = Body::whole(Bytes::new());
+        }
+        response
+    }
+}
+
+async fn read_body<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(BODY_BYTES_MAX)),
+        Err(error) => Err(ApiError::bad_request(format!("the request body could not be read: {error}"))),
+    }
+}
+
+fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Body> {
+    let mut response = Response::new(Body::whole(Bytes::new()));
+    let (status, (content_type, body)) = match result {
+        Ok(answer) => (answer.status(), answer.into_body(accepted)),
+        Err(error) => {
+            if let Some(seconds) = error.retry_after() {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            }
+            let answer = match error.plain() {
+                Some(text) => Answer::Text(error.code(), text.to_owned()),
+                None => Answer::Value(error.code(), error.to_status()),
+            };
+            (error.code(), answer.into_body(accepted))
+        }
+    };
+    *response.status_mut() =
+        http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    if !content_type.is_empty() {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    *response.body_mut() = body;
+    response
+}
+
+pub(crate) fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+impl<B> tower_service::Service<Request<B>> for ApiService
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.answer(request).await) })
+    }
+}

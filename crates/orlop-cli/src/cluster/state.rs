@@ -1,0 +1,114 @@
+//! What is known of the running cluster: one small file in the user's run directory.
+
+use crate::shell::Failure;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The running cluster.
+pub(crate) struct State {
+    pub(crate) url: String,
+    pub(crate) pid: u32,
+    pub(crate) kubeconfig: PathBuf,
+}
+
+impl State {
+    /// Where state is kept: `$ORLOP_HOME`, or `orlop` in the user's state directory.
+    pub(crate) fn directory() -> PathBuf {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        set("ORLOP_HOME")
+            .or_else(|| set("XDG_STATE_HOME").map(|base| base.join("orlop")))
+            .or_else(|| set("HOME").map(|home| home.join(".local/state/orlop")))
+            .unwrap_or_else(|| std::env::temp_dir().join("orlop"))
+    }
+
+    fn path() -> PathBuf {
+        Self::directory().join("cluster.json")
+    }
+
+    /// The cluster that was started last, if its file is there.
+    pub(crate) fn load() -> Result<Option<Self>, Failure> {
+        let path = Self::path();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(Failure::new(format!("cannot read `{}`", path.display())).because(error));
+            }
+        };
+        let parsed = serde_json::from_str::<Value>(&text).ok().and_then(|value| {
+            Some(Self {
+                url: value["url"].as_str()?.to_owned(),
+                pid: u32::try_from(value["pid"].as_u64()?).ok()?,
+                kubeconfig: PathBuf::from(value["kubeconfig"].as_str()?),
+            })
+        });
+        parsed.map(Some).ok_or_else(|| {
+            Failure::new(format!("`{}` is damaged", path.display()))
+                .hint("delete the file; a running cluster goes on without it")
+        })
+    }
+
+    /// Writes the file.
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        let value = json!({"url": self.url, "pid": self.pid, "kubeconfig": self.kubeconfig});
+        write_private(&Self::path(), &value.to_string())
+    }
+
+    /// Removes the file if it is still about this cluster.
+    pub(crate) fn forget(&self) {
+        if let Ok(Some(saved)) = Self::load()
+            && saved.pid == self.pid
+        {
+            let _ = std::fs::remove_file(Self::path());
+        }
+    }
+
+    /// Whether the process still runs.
+    pub(crate) fn is_alive(&self) -> bool {
+        signal("-0", self.pid)
+    }
+
+    /// Asks the process to end and waits until it has.
+    pub(crate) fn stop(&self) -> Result<(), Failure> {
+        if !signal("-TERM", self.pid) {
+            return Err(Failure::new(format!("cannot stop process {}", self.pid)));
+        }
+        // `tail --pid` ends when the process does: a wait without a busy loop.
+        let waited = Command::new("timeout")
+            .args(["10", "tail", "-f", "/dev/null", "--pid", &self.pid.to_string()])
+            .status()
+            .is_ok_and(|status| status.success());
+        if waited || !self.is_alive() {
+            return Ok(());
+        }
+        Err(Failure::new(format!("process {} does not end", self.pid))
+            .hint(format!("end it with `kill -9 {}`", self.pid)))
+    }
+}
+
+fn signal(which: &str, pid: u32) -> bool {
+    Command::new("kill")
+        .args([which, &pid.to_string()])
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Writes a file that only its owner can read: it holds keys.
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let cannot = |error| Failure::new(format!("cannot write `{}`", path.display())).because(error);
+    if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(directory).map_err(cannot)?;
+    }
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(cannot)?;
+    file.write_all(text.as_bytes()).map_err(cannot)
+}

@@ -1,0 +1,141 @@
+//! `orlop cluster up`.
+
+use super::kubeconfig;
+use super::state::{State, write_private};
+use crate::shell::{Failure, Shell};
+use clap::Args as ClapArgs;
+use orlop_apiserver::{ADMISSION_PLUGINS, ApiServer, Certificates, User};
+use orlop_clock::{Clock, Rng};
+use std::io::{BufRead as _, BufReader};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// The port to listen on; 0 takes a free one
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    port: u16,
+    /// Where the kubeconfig is written
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Return when the cluster is ready and leave it running
+    #[arg(long)]
+    detach: bool,
+    /// Which built-in controllers run; this version has none
+    #[arg(long, default_value = "none", value_name = "none", value_parser = ["none"])]
+    controllers: String,
+    /// How many nodes are simulated; this version has none
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=0))]
+    nodes: u16,
+    /// Admission plugins to switch off, by the names of kube-apiserver
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    disable_admission_plugins: Vec<String>,
+    /// A bearer token for the administrator; one is made up if it is not given
+    #[arg(long, value_name = "TOKEN", env = "ORLOP_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, shell: &Shell) -> Result<(), Failure> {
+    for plugin in &args.disable_admission_plugins {
+        if !ADMISSION_PLUGINS.contains(&plugin.as_str()) {
+            shell.say(format_args!(
+                "warning: no admission plugin `{plugin}` runs here; nothing to switch off"
+            ));
+        }
+    }
+    if args.detach {
+        return detach(args, shell);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("cannot start the async runtime").because(error))?;
+    runtime.block_on(serve(args, shell))
+}
+
+async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
+    let clock = Clock::system();
+    let token = args.token.clone().unwrap_or_else(|| {
+        let random = Rng::unseeded();
+        format!("{}{}", random.uuid(), random.uuid()).replace('-', "")
+    });
+    let mut builder = ApiServer::builder().clock(clock.clone()).token(&token, User::admin());
+    for plugin in &args.disable_admission_plugins {
+        builder = builder.disable_admission(plugin);
+    }
+    let server = builder.build();
+    let cannot = |error| Failure::new("cannot serve the API").because(error);
+    let certificates = Certificates::generate(clock.now()).map_err(cannot)?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let serving = server
+        .serve(address, &certificates)
+        .await
+        .map_err(|error| cannot(error).hint("choose another port with `--port`, or 0 for a free one"))?;
+    let url = format!("https://{}", serving.address());
+    let path = args.kubeconfig.clone().unwrap_or_else(|| State::directory().join("kubeconfig.yaml"));
+    write_private(&path, &kubeconfig::text(&url, &certificates, &token))?;
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let state = State { url: url.clone(), pid: std::process::id(), kubeconfig: path.clone() };
+    state.save()?;
+    let handler = |kind| signal(kind).map_err(|error| Failure::new("cannot handle signals").because(error));
+    let (mut terminate, mut interrupt) =
+        (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
+    shell.data(format_args!("ready {url}"));
+    shell.say(format_args!("hint: export KUBECONFIG={}", path.display()));
+    let asked = async {
+        tokio::select! {
+            biased;
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    serving.run(asked).await;
+    state.forget();
+    Ok(())
+}
+
+/// Starts this program again in the background and waits for its word that it serves.
+fn detach(args: &Args, shell: &Shell) -> Result<(), Failure> {
+    if let Some(running) = State::load()?.filter(State::is_alive) {
+        return Err(Failure::new(format!("a cluster is running at {}", running.url))
+            .hint("stop it with `orlop cluster down`, or set ORLOP_HOME to keep several"));
+    }
+    let program =
+        std::env::current_exe().map_err(|error| Failure::new("cannot find this program").because(error))?;
+    let log_path = State::directory().join("cluster.log");
+    write_private(&log_path, "")?;
+    let log = std::fs::OpenOptions::new()
+        .append(true)
+        .open(&log_path)
+        .map_err(|error| Failure::new(format!("cannot write `{}`", log_path.display())).because(error))?;
+    let mut command = Command::new(program);
+    command.args(["cluster", "up", "--port", &args.port.to_string()]);
+    if let Some(path) = &args.kubeconfig {
+        command.arg("--kubeconfig").arg(path);
+    }
+    if !args.disable_admission_plugins.is_empty() {
+        command.arg(format!("--disable-admission-plugins={}", args.disable_admission_plugins.join(",")));
+    }
+    if let Some(token) = &args.token {
+        command.env("ORLOP_TOKEN", token);
+    }
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .map_err(|error| Failure::new("cannot start the cluster").because(error))?;
+    let mut line = String::new();
+    if let Some(output) = child.stdout.take() {
+        let _ = BufReader::new(output).read_line(&mut line);
+    }
+    if line.is_empty() {
+        return Err(Failure::new("the cluster did not start").hint(format!("see `{}`", log_path.display())));
+    }
+    shell.data(line.trim_end());
+    shell.say("hint: export KUBECONFIG=<(orlop cluster kubeconfig), or `orlop cluster status` for the file");
+    Ok(())
+}

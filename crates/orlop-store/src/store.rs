@@ -1,0 +1,318 @@
+//! The store: tables, one revision, commits that are synchronous and all or nothing.
+
+use crate::log::Log;
+use crate::{Entry, Event, EventKind, Key, Revision, Table, Watch};
+use bytes::Bytes;
+use imbl::OrdMap;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::watch;
+
+/// How much history is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Events older than this are forgotten at the next write to their table.
+    pub history_ms: i64,
+    /// At most this many events are kept per table.
+    pub events_max: usize,
+}
+
+impl Default for Limits {
+    /// 75 seconds, as the watch cache of kube-apiserver, and 10,000 events a table.
+    fn default() -> Self {
+        Self { history_ms: 75_000, events_max: 10_000 }
+    }
+}
+
+/// What a writer expects to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// No object with this key.
+    Absent,
+    /// The object as of this revision.
+    At(Revision),
+}
+
+/// What a writer wants.
+#[derive(Debug)]
+pub enum Change<H> {
+    /// The object shall be this.
+    Put {
+        /// The serialised object.
+        body: Bytes,
+        /// What must be known of it without parsing.
+        header: H,
+    },
+    /// The object shall be gone; this is its last state, for the watchers.
+    Delete {
+        /// The serialised object.
+        body: Bytes,
+        /// What must be known of it without parsing.
+        header: H,
+    },
+}
+
+/// The object was not what the writer expected; nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[error("the object is not as expected")]
+pub struct Conflict<H> {
+    /// What is there instead.
+    pub current: Option<Arc<Entry<H>>>,
+}
+
+/// The revision asked for has been forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("revisions up to {oldest} have been compacted")]
+pub struct Compacted {
+    /// The newest revision that is forgotten.
+    pub oldest: Revision,
+}
+
+/// A read at a revision that cannot be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadAtError {
+    /// It has been forgotten.
+    #[error(transparent)]
+    Compacted(#[from] Compacted),
+    /// It has not happened yet.
+    #[error("the store is at revision {current}")]
+    Future {
+        /// Where the store is.
+        current: Revision,
+    },
+}
+
+/// A table as it was at one revision. Costs nothing to take and to hold.
+#[derive(Clone, Debug)]
+pub struct Snapshot<H> {
+    /// The store's revision at that moment.
+    pub revision: Revision,
+    entries: OrdMap<Key, Arc<Entry<H>>>,
+}
+
+impl<H> Snapshot<H> {
+    /// The object at `key`.
+    pub fn get(&self, key: &Key) -> Option<&Arc<Entry<H>>> {
+        self.entries.get(key)
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// All objects, in key order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry<H>>> {
+        self.entries.values()
+    }
+
+    /// Objects whose key begins with `prefix`, from `start` on, in key order.
+    pub fn within<'a>(&'a self, prefix: &'a str, start: &Key) -> impl Iterator<Item = &'a Arc<Entry<H>>> {
+        let from = if start.as_str() < prefix { Key::from_text(prefix) } else { start.clone() };
+        self.entries
+            .range(from..)
+            .map(|(_, entry)| entry)
+            .take_while(move |entry| entry.key.as_str().starts_with(prefix))
+    }
+}
+
+/// The whole store at one moment; taking and restoring it copies no object.
+#[derive(Clone, Debug)]
+pub struct Backup<H> {
+    tables: BTreeMap<Table, OrdMap<Key, Arc<Entry<H>>>>,
+}
+
+impl<H> Backup<H> {
+    /// The same tables with nothing in them.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self { tables: self.tables.keys().map(|table| (table.clone(), OrdMap::new())).collect() }
+    }
+}
+
+/// The store. Writers never wait for watchers; readers hold no lock while they read.
+pub struct Store<H> {
+    inner: RwLock<Inner<H>>,
+    limits: Limits,
+}
+
+struct Inner<H> {
+    revision: Revision,
+    tables: BTreeMap<Table, Rows<H>>,
+    /// A table that was never written has forgotten nothing since this revision.
+    base: Revision,
+}
+
+struct Rows<H> {
+    entries: OrdMap<Key, Arc<Entry<H>>>,
+    log: Log<H>,
+    newest: watch::Sender<Revision>,
+}
+
+impl<H> Rows<H> {
+    fn empty_since(base: Revision) -> Self {
+        Self { entries: OrdMap::new(), log: Log::starting_after(base), newest: watch::Sender::new(base) }
+    }
+}
+
+impl<H> Store<H> {
+    /// An empty store at revision 1.
+    pub fn new(limits: Limits) -> Self {
+        let inner = Inner { revision: Revision(1), tables: BTreeMap::new(), base: Revision(0) };
+        Self { inner: RwLock::new(inner), limits }
+    }
+
+    /// The revision of the newest write.
+    pub fn revision(&self) -> Revision {
+        self.read(|inner| inner.revision)
+    }
+
+    /// The revision of the newest write to a table.
+    pub fn table_revision(&self, table: &Table) -> Revision {
+        self.read(|inner| inner.tables.get(table).map_or(inner.base, |rows| *rows.newest.borrow()))
+    }
+
+    /// The object at `key` now.
+    pub fn get(&self, table: &Table, key: &Key) -> Option<Arc<Entry<H>>> {
+        self.read(|inner| inner.tables.get(table)?.entries.get(key).cloned())
+    }
+
+    /// The table now.
+    pub fn snapshot(&self, table: &Table) -> Snapshot<H> {
+        self.read(|inner| Snapshot {
+            revision: inner.revision,
+            entries: inner.tables.get(table).map(|rows| rows.entries.clone()).unwrap_or_default(),
+        })
+    }
+
+    /// The table as it was at `revision`: what happened since is undone on a copy.
+    pub fn snapshot_at(&self, table: &Table, revision: Revision) -> Result<Snapshot<H>, ReadAtError> {
+        self.read(|inner| {
+            if revision > inner.revision {
+                return Err(ReadAtError::Future { current: inner.revision });
+            }
+            let Some(rows) = inner.tables.get(table) else {
+                return Ok(Snapshot { revision, entries: OrdMap::new() });
+            };
+            if revision < rows.log.compacted() {
+                return Err(Compacted { oldest: rows.log.compacted() }.into());
+            }
+            let mut entries = rows.entries.clone();
+            for event in rows.log.back_to(revision) {
+                match &event.previous {
+                    Some(previous) => entries.insert(previous.key.clone(), previous.clone()),
+                    None => entries.remove(&event.entry.key),
+                };
+            }
+            Ok(Snapshot { revision, entries })
+        })
+    }
+
+    /// Writes one object, or nothing: `make` is called with the write's revision only if the expectation holds.
+    pub fn commit(
+        &self,
+        table: &Table,
+        key: &Key,
+        expect: Expect,
+        now_ms: i64,
+        make: impl FnOnce(Revision) -> Change<H>,
+    ) -> Result<Arc<Entry<H>>, Conflict<H>> {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let inner = &mut *inner;
+        let current = inner.tables.get(table).and_then(|rows| rows.entries.get(key)).cloned();
+        let holds = match (expect, &current) {
+            (Expect::Absent, None) => true,
+            (Expect::At(revision), Some(entry)) => entry.revision == revision,
+            _ => false,
+        };
+        if !holds {
+            return Err(Conflict { current });
+        }
+        let revision = Revision(inner.revision.0 + 1);
+        let (kind, body, header) = match make(revision) {
+            Change::Put { body, header } if current.is_some() => (EventKind::Updated, body, header),
+            Change::Put { body, header } => (EventKind::Created, body, header),
+            Change::Delete { body, header } => (EventKind::Deleted, body, header),
+        };
+        let entry = Arc::new(Entry { key: key.clone(), revision, body, header });
+        inner.revision = revision;
+        let base = inner.base;
+        let rows = inner.tables.entry(table.clone()).or_insert_with(|| Rows::empty_since(base));
+        if kind == EventKind::Deleted {
+            rows.entries.remove(key);
+        } else {
+            rows.entries.insert(key.clone(), entry.clone());
+        }
+        rows.log.push(now_ms, Arc::new(Event::new(kind, entry.clone(), current)));
+        rows.log.compact(now_ms.saturating_sub(self.limits.history_ms), self.limits.events_max);
+        rows.newest.send_replace(revision);
+        Ok(entry)
+    }
+
+    /// Everything that happens in a table after `revision`.
+    pub fn watch(self: &Arc<Self>, table: &Table, revision: Revision) -> Result<Watch<H>, Compacted> {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let base = inner.base;
+        let rows = inner.tables.entry(table.clone()).or_insert_with(|| Rows::empty_since(base));
+        if revision < rows.log.compacted() {
+            return Err(Compacted { oldest: rows.log.compacted() });
+        }
+        Ok(Watch::new(self.clone(), table.clone(), revision, rows.newest.subscribe()))
+    }
+
+    /// Forgets history that is older than the limits allow, also in tables that nobody writes to.
+    pub fn compact(&self, now_ms: i64) {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        for rows in inner.tables.values_mut() {
+            rows.log.compact(now_ms.saturating_sub(self.limits.history_ms), self.limits.events_max);
+        }
+    }
+
+    /// The whole store now.
+    pub fn backup(&self) -> Backup<H> {
+        self.read(|inner| Backup {
+            tables: inner.tables.iter().map(|(table, rows)| (table.clone(), rows.entries.clone())).collect(),
+        })
+    }
+
+    /// Puts a backup in place of all that is here. The revision goes on growing; watches end as if compacted.
+    pub fn restore(&self, backup: &Backup<H>) {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let inner = &mut *inner;
+        inner.revision = Revision(inner.revision.0 + 1);
+        inner.base = inner.revision;
+        let base = inner.base;
+        for table in backup.tables.keys() {
+            inner.tables.entry(table.clone()).or_insert_with(|| Rows::empty_since(base));
+        }
+        for (table, rows) in &mut inner.tables {
+            rows.entries = backup.tables.get(table).cloned().unwrap_or_default();
+            rows.log = Log::starting_after(base);
+            rows.newest.send_replace(inner.revision);
+        }
+    }
+
+    /// The first event of `table` after `revision`, if there is one yet.
+    pub(crate) fn event_after(
+        &self,
+        table: &Table,
+        revision: Revision,
+    ) -> Result<Option<Arc<Event<H>>>, Compacted> {
+        self.read(|inner| {
+            let Some(rows) = inner.tables.get(table) else { return Ok(None) };
+            if revision < rows.log.compacted() {
+                return Err(Compacted { oldest: rows.log.compacted() });
+            }
+            Ok(rows.log.after(revision).cloned())
+        })
+    }
+
+    fn read<T>(&self, with: impl FnOnce(&Inner<H>) -> T) -> T {
+        with(&self.inner.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
