@@ -96,7 +96,9 @@ impl Call {
         }
         let (object, unknown) = self.decode_value(value, expected)?;
         let mut strict: Vec<String> = duplicates.into_iter().chain(unknown).collect();
-        if let (true, Rules::Type(id), "application/json") = (strict.len() > 1, expected.rules, content_type.as_str()) {
+        if let (true, Rules::Type(id), "application/json") =
+            (strict.len() > 1, expected.rules, content_type.as_str())
+        {
             // Several errors are reported in the order of the text.
             strict = codec::decode_json(id, &body).map_or(strict, |decoded| decoded.strict);
         }
@@ -117,8 +119,13 @@ impl Call {
                 check_built_in(&kind, &version, &expected)?;
                 value["kind"] = expected.kind.into();
                 value["apiVersion"] = expected.api_version().into();
-                let decoded =
+                // An empty list means something here, though Go would not write it back.
+                let resets_owners = value.pointer("/metadata/managedFields") == Some(&json!([]));
+                let mut decoded =
                     codec::decode(id, value).map_err(|why| unusable(&expected, &why.to_string()))?;
+                if resets_owners {
+                    object::set_meta(&mut decoded.value, "managedFields", json!([]));
+                }
                 Ok((decoded.value, decoded.strict))
             }
             Rules::Custom(custom) => {
