@@ -65,10 +65,8 @@ pub(crate) fn resolve(server: &Inner, method: &Method, route: &Route) -> Result<
         return Ok(kind);
     }
     if route.verb == "watch" && verbs.iter().any(|verb| verb == "list") {
-        let message = format!("watch is not supported on resources of kind \"{}\"", kind.plural);
-        return Err(
-            ApiError::new(405, "MethodNotAllowed", message).with_details(json!({"kind": kind.plural}))
-        );
+        // The handler says why not.
+        return Ok(kind);
     }
     Err(ApiError::method_not_allowed())
 }

@@ -139,22 +139,10 @@ impl Kind {
 
 impl Kind {
     fn built_in_reset_fields(&self, subresource: &str) -> Filter {
-        match subresource {
-            "ephemeralcontainers" => Filter::include(&[&["spec", "ephemeralContainers"]]),
-            "resize" => Filter::include(&[
-                &["spec", "containers", "*", "resources"],
-                &["spec", "containers", "*", "resizePolicy"],
-                &["spec", "initContainers", "*", "resources"],
-                &["spec", "initContainers", "*", "resizePolicy"],
-                &["spec", "resources"],
-            ]),
-            _ => {
-                let part = (!subresource.is_empty()).then_some(subresource);
-                let paths = reset_fields(&self.group, &self.kind, part);
-                let paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
-                Filter::exclude(&paths.iter().map(Vec::as_slice).collect::<Vec<_>>())
-            }
-        }
+        let part = (!subresource.is_empty()).then_some(subresource);
+        let paths = reset_fields(&self.group, &self.kind, part);
+        let paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
+        Filter::exclude(&paths.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 }
 

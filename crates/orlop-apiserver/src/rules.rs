@@ -185,6 +185,10 @@ impl Kind {
         if let Source::BuiltIn(id) = &self.source {
             defaults::default_object(*id, object);
             codec::through_storage(*id, object);
+            let is_external = object::at(object, "spec.type").is_some_and(|ty| ty == "ExternalName");
+            if is_external && self.plural == "services" && self.group.is_empty() {
+                object["spec"].as_object_mut().map(|spec| spec.remove("internalTrafficPolicy"));
+            }
         }
     }
 

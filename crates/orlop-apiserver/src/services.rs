@@ -34,7 +34,11 @@ pub(crate) struct Addresses {
 
 impl Addresses {
     /// Completes a Service: what it had and left out, its families, its addresses, its ports.
-    pub(crate) fn allocate(&mut self, service: &mut Value, allocation: Allocation<'_>) -> Result<(), ApiError> {
+    pub(crate) fn allocate(
+        &mut self,
+        service: &mut Value,
+        allocation: Allocation<'_>,
+    ) -> Result<(), ApiError> {
         if let Some(live) = allocation.live {
             keep_allocated(service, live);
         }
@@ -97,7 +101,9 @@ impl Addresses {
         };
         let Some(ip) = ip else { return };
         if ip.octets()[..2] != NETWORK_PREFIX {
-            let why = format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is {NETWORK}");
+            let why = format!(
+                "the provided IP ({ip}) is not in the valid range. The range of valid IPs is {NETWORK}"
+            );
             return errors.push(refused(ip, why));
         }
         if self.ips.contains(&ip) {
@@ -171,7 +177,8 @@ impl Addresses {
     fn refuse_port(&self, path: &Path, number: i64, protocol: &str) -> Option<FieldError> {
         if !NODE_PORTS.contains(&number) {
             let (low, high) = (NODE_PORTS.start(), NODE_PORTS.end());
-            let why = format!("provided port is not in the valid range. The range of valid ports is {low}-{high}");
+            let why =
+                format!("provided port is not in the valid range. The range of valid ports is {low}-{high}");
             return Some(FieldError::invalid(path, &json!(number), why));
         }
         let taken = self.ports.contains(&(number, protocol.to_owned()));
@@ -204,12 +211,18 @@ fn keep_allocated(service: &mut Value, live: &Value) {
         }
     }
     if needs_node_ports(live) && needs_node_ports(service) {
-        let numbers = |service: &Value| -> BTreeSet<i64> { node_ports(service).map(|(number, _)| number).collect() };
+        let numbers =
+            |service: &Value| -> BTreeSet<i64> { node_ports(service).map(|(number, _)| number).collect() };
         let used: BTreeSet<i64> = numbers(live).intersection(&numbers(service)).copied().collect();
         let live_ports = live["spec"]["ports"].as_array().cloned().unwrap_or_default();
         for port in service["spec"]["ports"].as_array_mut().into_iter().flatten() {
             let same_name = |other: &&Value| object::text(other, "name") == object::text(port, "name");
-            let kept = live_ports.iter().rev().find(same_name).and_then(|port| port["nodePort"].as_i64()).unwrap_or(0);
+            let kept = live_ports
+                .iter()
+                .rev()
+                .find(same_name)
+                .and_then(|port| port["nodePort"].as_i64())
+                .unwrap_or(0);
             if port["nodePort"].as_i64().unwrap_or(0) == 0 && kept != 0 && !used.contains(&kept) {
                 port["nodePort"] = kept.into();
             }
@@ -247,7 +260,8 @@ fn normalize_cluster_ips(service: &mut Value, live: Option<&Value>) {
 /// Sets the policy and the families of addresses; this network has IPv4 only.
 fn set_families(service: &mut Value, live: Option<&Value>) {
     let selector = service["spec"]["selector"].as_object();
-    let is_open = text_at(service, "spec.clusterIP") == "None" && selector.is_none_or(serde_json::Map::is_empty);
+    let is_open =
+        text_at(service, "spec.clusterIP") == "None" && selector.is_none_or(serde_json::Map::is_empty);
     if service["spec"].get("ipFamilyPolicy").is_none() {
         let kept = live.and_then(|live| live["spec"].get("ipFamilyPolicy")).cloned();
         let policy = kept.unwrap_or_else(|| if is_open { "RequireDualStack" } else { "SingleStack" }.into());
@@ -279,7 +293,8 @@ fn needs_node_ports(service: &Value) -> bool {
 }
 
 fn needs_health_check(service: &Value) -> bool {
-    text_at(service, "spec.type") == "LoadBalancer" && text_at(service, "spec.externalTrafficPolicy") == "Local"
+    text_at(service, "spec.type") == "LoadBalancer"
+        && text_at(service, "spec.externalTrafficPolicy") == "Local"
 }
 
 fn health_check_port(service: &Value) -> i64 {
@@ -301,7 +316,8 @@ fn cluster_ips(service: &Value) -> impl Iterator<Item = Ipv4Addr> {
 
 fn node_ports(service: &Value) -> impl Iterator<Item = (i64, String)> {
     let ports = service["spec"]["ports"].as_array().into_iter().flatten();
-    let numbers = ports.filter_map(|port| Some((port["nodePort"].as_i64()?, object::text(port, "protocol").to_owned())));
+    let numbers = ports
+        .filter_map(|port| Some((port["nodePort"].as_i64()?, object::text(port, "protocol").to_owned())));
     let health = (health_check_port(service), "TCP".to_owned());
     numbers.chain([health]).filter(|(number, _)| *number > 0).collect::<Vec<_>>().into_iter()
 }
@@ -329,7 +345,9 @@ mod tests {
         let taken = create(&mut addresses, json!({"type": "ClusterIP", "clusterIP": a["spec"]["clusterIP"]}));
         assert!(taken.unwrap_err().message().ends_with("provided IP is already allocated"));
         addresses.release(&a);
-        assert!(create(&mut addresses, json!({"type": "ClusterIP", "clusterIP": a["spec"]["clusterIP"]})).is_ok());
+        assert!(
+            create(&mut addresses, json!({"type": "ClusterIP", "clusterIP": a["spec"]["clusterIP"]})).is_ok()
+        );
     }
 
     #[test]

@@ -41,9 +41,9 @@ fn duplicate(complaint: &str) -> String {
 
 /// A complaint about malformed text, as close to Go's YAML reader as the two readers agree.
 fn malformed(complaint: &str) -> String {
-    let line = complaint.rsplit_once("line ").map(|(_, rest)| {
-        rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or("1").to_owned()
-    });
+    let line = complaint
+        .rsplit_once("line ")
+        .map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or("1").to_owned());
     match line {
         Some(line) if complaint.starts_with("unclosed") => {
             format!("yaml: line {line}: did not find expected node content")

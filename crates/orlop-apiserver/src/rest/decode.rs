@@ -12,9 +12,6 @@ use orlop_kinds::catalog::{TypeId, catalog};
 use orlop_kinds::{codec, json, protobuf};
 use serde_json::{Value, json};
 
-/// How many strict errors are reported.
-const STRICT_ERRORS_MAX: usize = 10;
-
 /// What a body is supposed to be.
 #[derive(Clone, Copy)]
 pub(super) struct Expected<'a> {
@@ -99,7 +96,9 @@ impl Call {
         }
         let (object, unknown) = self.decode_value(value, expected)?;
         let mut strict: Vec<String> = duplicates.into_iter().chain(unknown).collect();
-        if let (true, Rules::Type(id), "application/json") = (strict.len() > 1, expected.rules, content_type.as_str()) {
+        if let (true, Rules::Type(id), "application/json") =
+            (strict.len() > 1, expected.rules, content_type.as_str())
+        {
             // Several errors are reported in the order of the text.
             strict = codec::decode_json(id, &body).map_or(strict, |decoded| decoded.strict);
         }
@@ -120,8 +119,13 @@ impl Call {
                 check_built_in(&kind, &version, &expected)?;
                 value["kind"] = expected.kind.into();
                 value["apiVersion"] = expected.api_version().into();
-                let decoded =
+                // An empty list means something here, though Go would not write it back.
+                let resets_owners = value.pointer("/metadata/managedFields") == Some(&json!([]));
+                let mut decoded =
                     codec::decode(id, value).map_err(|why| unusable(&expected, &why.to_string()))?;
+                if resets_owners {
+                    object::set_meta(&mut decoded.value, "managedFields", json!([]));
+                }
                 Ok((decoded.value, decoded.strict))
             }
             Rules::Custom(custom) => {
@@ -157,14 +161,7 @@ impl Call {
     ) -> Result<(), ApiError> {
         match validation {
             FieldValidation::Strict if !errors.is_empty() => {
-                let mut shown = errors;
-                let hidden = shown.len().saturating_sub(STRICT_ERRORS_MAX);
-                shown.truncate(STRICT_ERRORS_MAX);
-                let mut text = shown.join(", ");
-                if hidden > 0 {
-                    text = format!("{text}, ... {hidden} more");
-                }
-                Err(unusable(expected, &format!("strict decoding error: {text}")))
+                Err(unusable(expected, &format!("strict decoding error: {}", errors.join(", "))))
             }
             FieldValidation::Warn => {
                 for error in errors {

@@ -230,7 +230,10 @@ impl Call {
             kind.apply(live, patch, force, &options.field_manager, subresource, &self.server.now())?;
         match (options.field_validation, std::mem::take(&mut self.strict)) {
             (FieldValidation::Strict, errors) if !errors.is_empty() => {
-                let why = format!("error converting YAML to JSON: yaml: unmarshal errors:\n  {}", errors.join("\n  "));
+                let why = format!(
+                    "error converting YAML to JSON: yaml: unmarshal errors:\n  {}",
+                    errors.join("\n  ")
+                );
                 return Err(ApiError::bad_request(format!("error strict decoding YAML: {why}")));
             }
             (FieldValidation::Warn, errors) => errors.into_iter().for_each(|error| self.warn(error)),

@@ -27,7 +27,9 @@ impl Answer {
     /// The status code.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::Value(status, _) | Self::Bytes(status, _) | Self::Text(status, _) | Self::Empty(status) => *status,
+            Self::Value(status, _) | Self::Bytes(status, _) | Self::Text(status, _) | Self::Empty(status) => {
+                *status
+            }
             Self::Typed(..) | Self::Stream(_) => 200,
         }
     }

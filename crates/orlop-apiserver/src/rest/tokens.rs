@@ -43,6 +43,7 @@ impl Call {
         if !errors.is_empty() {
             return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", &errors));
         }
+        request = self.own_token(request, &options)?;
         let spec = request["spec"].as_object().cloned().unwrap_or_default();
         let audiences = match spec.get("audiences").and_then(Value::as_array) {
             Some(list) if !list.is_empty() => Value::Array(list.clone()),
@@ -71,7 +72,6 @@ impl Call {
         request["spec"] =
             json!({"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound});
         let token = if options.dry_run { String::new() } else { self.server.auth.sign(&claims) };
-        request = self.own_token(request, &options)?;
         request["status"] = json!({"token": token, "expirationTimestamp": crate::server::rfc3339(ends)});
         Ok(Answer::Value(201, request))
     }

@@ -44,6 +44,11 @@ impl Call {
     /// GET of a collection with `watch`.
     pub(super) fn watch(&mut self) -> Result<Answer, ApiError> {
         let options = ListOptions::parse(&self.query, true)?;
+        if !self.kind.allows("watch") {
+            let plural = &self.kind.plural;
+            let message = format!("watch is not supported on resources of kind \"{plural}\"");
+            return Err(ApiError::new(405, "MethodNotAllowed", message).with_details(json!({"kind": plural})));
+        }
         let selection = self.selection(&options)?;
         let store = &self.server.store;
         let asked = options.resource_version.as_str();

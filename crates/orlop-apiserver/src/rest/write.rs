@@ -4,8 +4,8 @@ use super::Call;
 use super::render::Answer;
 use crate::admission::{Attributes, Operation};
 use crate::object::{self, Stored};
-use crate::services::Allocation;
 use crate::options::{WriteOptions, WriteVerb};
+use crate::services::Allocation;
 use crate::status::ApiError;
 use orlop_kinds::strategy::Context;
 use orlop_merge::managed::keep_times;
@@ -51,7 +51,9 @@ impl Call {
         owned: bool,
     ) -> Result<Value, ApiError> {
         self.check_namespace(&mut object)?;
-        for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        for field in
+            ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]
+        {
             object::set_meta(&mut object, field, Value::Null);
         }
         let kind = self.kind.clone();
@@ -115,7 +117,12 @@ impl Call {
     }
 
     /// What every new object goes through before it is validated, and validation itself.
-    fn prepare_create(&mut self, mut object: Value, submitted: Option<&Value>, dry_run: bool) -> Result<Value, ApiError> {
+    fn prepare_create(
+        &mut self,
+        mut object: Value,
+        submitted: Option<&Value>,
+        dry_run: bool,
+    ) -> Result<Value, ApiError> {
         let kind = self.kind.clone();
         object::set_meta(&mut object, "creationTimestamp", self.server.now());
         object::set_meta(&mut object, "uid", self.server.rng.uuid());
@@ -232,7 +239,8 @@ impl Call {
             user: self.user.clone(),
         };
         self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
-        attributes.object = self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
+        attributes.object =
+            self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
         self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
         object::copy_meta(&mut object, &live, "resourceVersion");

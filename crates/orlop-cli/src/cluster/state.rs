@@ -3,7 +3,12 @@
 use crate::shell::Failure;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
+
+/// How often a process that was asked to end is looked at.
+const POLL: Duration = Duration::from_millis(10);
+/// How long it may take.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The running cluster.
 pub(crate) struct State {
@@ -66,33 +71,36 @@ impl State {
 
     /// Whether the process still runs.
     pub(crate) fn is_alive(&self) -> bool {
-        signal("-0", self.pid)
+        self.process().is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
     }
 
     /// Asks the process to end and waits until it has.
     pub(crate) fn stop(&self) -> Result<(), Failure> {
-        if !signal("-TERM", self.pid) {
-            return Err(Failure::new(format!("cannot stop process {}", self.pid)));
-        }
-        // `tail --pid` ends when the process does: a wait without a busy loop.
-        let waited = Command::new("timeout")
-            .args(["10", "tail", "-f", "/dev/null", "--pid", &self.pid.to_string()])
-            .status()
-            .is_ok_and(|status| status.success());
-        if waited || !self.is_alive() {
-            return Ok(());
-        }
-        Err(Failure::new(format!("process {} does not end", self.pid))
-            .hint(format!("end it with `kill -9 {}`", self.pid)))
+        let stuck = |why: &str| {
+            Failure::new(format!("process {} {why}", self.pid))
+                .hint(format!("end it with `kill -9 {}`", self.pid))
+        };
+        let pid = self.process().ok_or_else(|| stuck("has no valid number"))?;
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+            .map_err(|error| stuck("cannot be stopped").because(error))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(|error| Failure::new("cannot start the async runtime").because(error))?;
+        let ended = runtime.block_on(async {
+            let gone = async {
+                while self.is_alive() {
+                    tokio::time::sleep(POLL).await;
+                }
+            };
+            tokio::time::timeout(STOP_TIMEOUT, gone).await
+        });
+        ended.map_err(|_| stuck("does not end"))
     }
-}
 
-fn signal(which: &str, pid: u32) -> bool {
-    Command::new("kill")
-        .args([which, &pid.to_string()])
-        .stderr(std::process::Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    fn process(&self) -> Option<rustix::process::Pid> {
+        rustix::process::Pid::from_raw(i32::try_from(self.pid).ok()?)
+    }
 }
 
 /// Writes a file that only its owner can read: it holds keys.

@@ -169,6 +169,18 @@ fn client(r: &mut Report, at: &At<'_>) {
 fn webhook_url(r: &mut Report, at: &At<'_>) {
     const FORM: &str = "; desired format: https://host[/path]";
     let text = at.str();
+    if let Some(wrong) = bad_escape(text) {
+        let (text, wrong) = (go_quote(text), go_quote(wrong));
+        return r.add(
+            at.required(format!("url must be a valid URL: parse {text}: invalid URL escape {wrong}{FORM}")),
+        );
+    }
+    if text.starts_with(':') {
+        let text = go_quote(text);
+        return r.add(
+            at.required(format!("url must be a valid URL: parse {text}: missing protocol scheme{FORM}")),
+        );
+    }
     let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (scheme, rest) = match rest.split_once(':') {
@@ -192,6 +204,16 @@ fn webhook_url(r: &mut Report, at: &At<'_>) {
     refuse(authority.contains('@'), user, "user information is not permitted in the URL".to_owned());
     refuse(!fragment.is_empty(), fragment, "fragments are not permitted in the URL".to_owned());
     refuse(!query.is_empty(), query, "query parameters are not permitted in the URL".to_owned());
+}
+
+/// The first percent sign that is not followed by two hexadecimal digits, with what follows it.
+fn bad_escape(text: &str) -> Option<&str> {
+    text.match_indices('%').map(|(at, _)| &text[at..]).find_map(|rest| {
+        let end = rest.char_indices().nth(3).map_or(rest.len(), |(at, _)| at);
+        let escape = &rest[..end];
+        let fine = escape.len() == 3 && escape[1..].bytes().all(|b| b.is_ascii_hexdigit());
+        (!fine).then_some(escape)
+    })
 }
 
 fn webhook_service(r: &mut Report, at: &At<'_>) {
@@ -313,7 +335,7 @@ fn match_conditions(r: &mut Report, list: &At<'_>) {
 }
 
 fn policy_head(r: &mut Report, spec: &At<'_>) {
-    r.required_one_of(&spec.get("failurePolicy"), &FAILURE_POLICIES);
+    r.given_one_of(&spec.get("failurePolicy"), &FAILURE_POLICIES);
     let kind = spec.get("paramKind");
     if kind.is_set() {
         param_kind(r, &kind);
@@ -358,7 +380,7 @@ fn param_kind(r: &mut Report, at: &At<'_>) {
 }
 
 fn match_resources(r: &mut Report, at: &At<'_>) {
-    r.required_one_of(&at.get("matchPolicy"), &MATCH_POLICIES);
+    r.given_one_of(&at.get("matchPolicy"), &MATCH_POLICIES);
     for key in ["namespaceSelector", "objectSelector"] {
         let selector = at.get(key);
         r.when(!selector.is_set(), || selector.required(""));

@@ -8,6 +8,7 @@ use super::pod::scheduling::taints;
 use super::view::{At, IMMUTABLE, Report, same};
 use super::{Rules, golang};
 use orlop_schema::field::{Fault, FieldError, Path, go_quote};
+use orlop_schema::ip::Cidr;
 use orlop_schema::names::{self, NameRule};
 use orlop_schema::quantity::Quantity;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,8 +44,16 @@ fn node(r: &mut Report, object: &At<'_>) {
         r.cidr(&cidr, &[]);
     }
     let all = cidrs.strings();
+    let unreadable = all.iter().position(|cidr| Cidr::parse_lenient(cidr).is_none());
+    if let Some(index) = unreadable.filter(|_| all.len() > 1) {
+        let words = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{index}]: <nil> (invalid CIDR address: {})",
+            all[index]
+        );
+        r.add(FieldError::with_value(Fault::Internal, &cidrs.path, None, words));
+    }
     let six = all.iter().filter(|c| c.contains(':')).count();
-    r.when(all.len() > 1 && (all.len() > 2 || six == 0 || six == all.len()), || {
+    r.when(all.len() > 1 && (unreadable.is_some() || all.len() > 2 || six == 0 || six == all.len()), || {
         cidrs.invalid("may specify no more than one CIDR for each IP family")
     });
 }
@@ -118,9 +127,42 @@ fn node_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {
     r.when(!was.is_empty() && was.str() != id.str(), || {
         id.forbidden("node updates may not change providerID except from \"\" to valid")
     });
+    let source = new.down("spec.configSource");
+    if source.is_set() {
+        config_source(r, &source, false);
+    }
+    for key in ["assigned", "active", "lastKnownGood"] {
+        let source = new.down("status.config").get(key);
+        if source.is_set() {
+            config_source(r, &source, true);
+        }
+    }
     taints(r, &new.down("spec.taints").named(Path::new("metadata").child("taints")));
     let external = new.down("spec.externalID");
     r.when(external.str() != old.down("spec.externalID").str(), || external.forbidden("may not be updated"));
+}
+
+/// Where a kubelet takes its configuration from; only the status says which version.
+fn config_source(r: &mut Report, at: &At<'_>, in_status: bool) {
+    let map = at.get("configMap");
+    if !map.is_set() {
+        return r
+            .add(at.invalid_as("core.NodeConfigSource", "exactly one reference subfield must be non-nil"));
+    }
+    for key in ["uid", "resourceVersion"] {
+        let field = map.get(key);
+        if in_status {
+            r.required(&field);
+        } else {
+            r.when(!field.is_empty(), || field.forbidden(format!("{key} must not be set in spec")));
+        }
+    }
+    r.required_label(&map.get("namespace"));
+    r.required_subdomain(&map.get("name"));
+    let key = map.get("kubeletConfigKey");
+    if !r.required(&key) {
+        r.each(&key, names::config_map_key(key.str()));
+    }
 }
 
 fn quota(r: &mut Report, object: &At<'_>) {

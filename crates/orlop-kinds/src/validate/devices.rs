@@ -277,6 +277,7 @@ fn claim_status(r: &mut Report, new: &At<'_>, old: &At<'_>) {
             csi_driver_name(r, &result.get("driver"));
             pool_name(r, &result.get("pool"));
             r.label(&result.get("device"));
+            binding_conditions(r, result);
         });
         limited(r, &allocation.down("devices.config"), 64, |r, config| {
             r.required_one_of(&config.get("source"), &["FromClaim", "FromClass"]);
@@ -347,7 +348,7 @@ fn slice_update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
 }
 
 /// Exactly one way to say which nodes; returns the ways that were used.
-fn node_choice(r: &mut Report, at: &At<'_>, empty_name: &str) -> Vec<&'static str> {
+fn node_choice(r: &mut Report, at: &At<'_>, empty_name: &str, one_term: bool) -> Vec<&'static str> {
     let mut used = Vec::new();
     let (name, selector, all) = (at.get("nodeName"), at.get("nodeSelector"), at.get("allNodes"));
     if name.is_set() {
@@ -361,6 +362,10 @@ fn node_choice(r: &mut Report, at: &At<'_>, empty_name: &str) -> Vec<&'static st
     if selector.is_set() {
         used.push("`nodeSelector`");
         node_selector(r, &selector, false);
+        let terms = selector.get("nodeSelectorTerms");
+        r.when(one_term && terms.len() != 1, || {
+            terms.invalid_as("[core.NodeSelectorTerm", "must have exactly one node selector term")
+        });
     }
     if all.is_true() {
         used.push("`allNodes`");
@@ -385,7 +390,7 @@ fn slice_spec(r: &mut Report, spec: &At<'_>, before: Option<&At<'_>>) {
         let name = spec.get("nodeName");
         r.when(name.value != before.get("nodeName").value, || name.invalid(IMMUTABLE));
     }
-    let mut used = node_choice(r, spec, "must be either unset or set to a non-empty string");
+    let mut used = node_choice(r, spec, "must be either unset or set to a non-empty string", true);
     let each = spec.get("perDeviceNodeSelection");
     if each.is_true() {
         used.push("`perDeviceNodeSelection`");
@@ -463,7 +468,7 @@ fn slice_device(r: &mut Report, device: &At<'_>, node_by_device: bool) {
         |c| c.get("counterSet").str().to_owned(),
     );
     if node_by_device {
-        let used = node_choice(r, device, "must not be empty");
+        let used = node_choice(r, device, "must not be empty", false);
         match used.len() {
             0 => r.add(device.required(ONE)),
             1 => {}
@@ -473,6 +478,32 @@ fn slice_device(r: &mut Report, device: &At<'_>, node_by_device: bool) {
         let given = ["nodeName", "nodeSelector", "allNodes"].iter().any(|key| device.get(key).is_set());
         r.when(given, || device.invalid_with("null", "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"));
     }
+    binding_conditions(r, device);
+}
+
+/// Conditions that must hold before a device is used, and those that say it never will be.
+fn binding_conditions(r: &mut Report, at: &At<'_>) {
+    let (good, bad) = (at.get("bindingConditions"), at.get("bindingFailureConditions"));
+    for list in [&good, &bad] {
+        limited(r, list, 4, |r, name| r.qualified(name));
+    }
+    let mut seen = BTreeSet::new();
+    for name in good.items() {
+        r.when(!seen.insert(name.str()), || name.duplicate());
+    }
+    let mut failures = BTreeSet::new();
+    for name in bad.items() {
+        r.when(!failures.insert(name.str()), || name.duplicate());
+        r.when(seen.contains(name.str()), || {
+            name.invalid("bindingFailureConditions must not overlap with bindingConditions")
+        });
+    }
+    r.when(good.is_empty() && !bad.is_empty(), || {
+        good.invalid("bindingConditions are required to use bindingFailureConditions")
+    });
+    r.when(bad.is_empty() && !good.is_empty(), || {
+        bad.invalid("bindingFailureConditions are required to use bindingConditions")
+    });
 }
 
 fn device_attribute(r: &mut Report, at: &At<'_>) {

@@ -191,3 +191,53 @@ fn is_reason(text: &str) -> bool {
         && text.ends_with(word)
         && text.chars().all(|c| word(c) || c == ',' || c == ':')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn odd_objects_are_refused_or_accepted_but_never_a_panic() {
+        let odd = [
+            Value::Null,
+            json!(1),
+            json!("x"),
+            json!([]),
+            json!({"metadata": 5, "spec": [], "status": "x"}),
+            json!({"metadata": {"labels": [1], "finalizers": {}, "ownerReferences": [1]}, "spec": {
+                "template": "x", "containers": {}, "ports": [1], "clusterIPs": [1], "jobTemplate": [[]],
+                "rules": [null], "limits": [[]], "metrics": [0], "devices": [0], "capacity": {"storage": {}}}}),
+        ];
+        for rules in TABLES.iter().copied().flatten() {
+            let kind = Kind { group: rules.group, version: "v1", kind: rules.kind };
+            for new in &odd {
+                create(&kind, new);
+                warnings(&kind, new, None);
+                for old in &odd {
+                    for part in
+                        ["", "status", "resize", "ephemeralcontainers", "approval", "finalize", "other"]
+                    {
+                        update(&kind, part, new, old);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_kind_has_one_set_of_rules() {
+        let mut kinds: Vec<(&str, &str)> =
+            TABLES.iter().copied().flatten().map(|r| (r.group, r.kind)).collect();
+        let count = kinds.len();
+        kinds.sort_unstable();
+        kinds.dedup();
+        assert_eq!(kinds.len(), count);
+    }
+
+    #[test]
+    fn unknown_kinds_have_no_rules() {
+        let kind = Kind { group: "example.com", version: "v1", kind: "Foo" };
+        assert!(create(&kind, &json!({})).is_empty());
+    }
+}

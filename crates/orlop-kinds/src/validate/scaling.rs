@@ -93,8 +93,17 @@ fn autoscaler_spec(r: &mut Report, spec: &At<'_>, before: Option<&At<'_>>) {
     r.when(min.is_set() && max.int() < min.int(), || {
         max.invalid_int("must be greater than or equal to `minReplicas`")
     });
-    let known = before.map(|b| b.down("scaleTargetRef.apiVersion").str());
-    cross_reference(r, &spec.get("scaleTargetRef"), known);
+    let target = spec.get("scaleTargetRef");
+    let kept = before.is_some_and(|b| {
+        let was = b.get("scaleTargetRef");
+        ["apiVersion", "kind"].iter().all(|key| was.get(key).str() == target.get(key).str())
+    });
+    let version = match (kept, target.get("kind").str()) {
+        (true, _) => ApiVersion::Any,
+        (false, "ReplicationController") => ApiVersion::Readable,
+        (false, _) => ApiVersion::WithGroup,
+    };
+    cross_reference(r, &target, version);
     let metrics = spec.get("metrics");
     for metric in metrics.items() {
         metric_spec(r, &metric);
@@ -110,8 +119,19 @@ fn autoscaler_spec(r: &mut Report, spec: &At<'_>, before: Option<&At<'_>>) {
     }
 }
 
-/// A reference to an object of any version; what was accepted before stays accepted.
-fn cross_reference(r: &mut Report, at: &At<'_>, accepted: Option<&str>) {
+/// What is asked of the `apiVersion` of a reference.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ApiVersion {
+    /// Nothing, because it was accepted before.
+    Any,
+    /// That it can be read.
+    Readable,
+    /// That it also names a group.
+    WithGroup,
+}
+
+/// A reference to an object of any version.
+fn cross_reference(r: &mut Report, at: &At<'_>, wanted: ApiVersion) {
     for key in ["kind", "name"] {
         let part = at.get(key);
         if !r.required(&part) {
@@ -119,9 +139,15 @@ fn cross_reference(r: &mut Report, at: &At<'_>, accepted: Option<&str>) {
         }
     }
     let version = at.get("apiVersion");
-    r.when(version.str().matches('/').count() > 1 && accepted != Some(version.str()), || {
-        version.invalid(format!("unexpected GroupVersion string: {}", version.str()))
-    });
+    let slashes = if version.str() == "/" { 0 } else { version.str().matches('/').count() };
+    if wanted == ApiVersion::Any {
+        return;
+    }
+    if slashes > 1 {
+        r.add(version.invalid(format!("unexpected GroupVersion string: {}", version.str())));
+    } else if wanted == ApiVersion::WithGroup && (slashes == 0 || version.str().starts_with('/')) {
+        r.add(version.invalid_str("apiVersion must specify API group"));
+    }
 }
 
 const METRICS: [(&str, &str); 5] = [
@@ -167,7 +193,7 @@ fn metric_source(r: &mut Report, at: &At<'_>, key: &str) {
     let use_of = target.get("averageUtilization");
     match key {
         "object" => {
-            cross_reference(r, &at.get("describedObject"), None);
+            cross_reference(r, &at.get("describedObject"), ApiVersion::Readable);
             metric_name(r, at);
             metric_target(r, &target);
             r.when(!value.is_set() && !average.is_set(), || {

@@ -498,7 +498,7 @@ fn slice(r: &mut Report, object: &At<'_>) {
             r.label(&name);
         }
         r.when(!seen.insert(name.str()), || name.duplicate_str());
-        r.required_one_of(&port.get("protocol"), &PROTOCOLS);
+        r.given_one_of(&port.get("protocol"), &PROTOCOLS);
         let protocol = port.get("appProtocol");
         if protocol.is_set() {
             r.qualified(&protocol);

@@ -289,6 +289,15 @@ impl Report {
         }
     }
 
+    /// One of the supported texts; a missing one is required, an empty one is just wrong.
+    pub(crate) fn given_one_of(&mut self, at: &At<'_>, supported: &[&str]) {
+        if at.is_set() {
+            self.one_of(at, supported);
+        } else {
+            self.add(at.required(""));
+        }
+    }
+
     /// A number that is not negative.
     pub(crate) fn non_negative(&mut self, at: &At<'_>) {
         self.when(at.int() < 0, || at.invalid_int(NEGATIVE));
@@ -490,6 +499,9 @@ fn go_syntax_error(bytes: &[u8], error: &serde_json::Error) -> String {
     let at = (start + error.column().saturating_sub(1)).min(bytes.len().saturating_sub(1));
     let c = bytes.get(at).copied().map_or(' ', char::from);
     let c = if c == '\'' { "'\\''".to_owned() } else { format!("'{c}'") };
+    if error.to_string().starts_with("trailing characters") {
+        return format!("invalid character {c} after top-level value");
+    }
     let before = bytes[..at].trim_ascii_end();
     let words = match before.last() {
         Some(b'{') => "looking for beginning of object key string",

@@ -3,6 +3,7 @@
 use super::super::meta;
 use super::super::view::{At, Report};
 use super::PodOptions;
+use orlop_schema::field::{Fault, FieldError, go_quote};
 use orlop_schema::names::user_id;
 use std::collections::BTreeSet;
 
@@ -31,6 +32,8 @@ pub(super) fn update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
         transitions(r, &status.get(statuses), &before.get(statuses), &old.get("spec"), containers);
     }
     claims(r, &status.get("resourceClaimStatuses"), &new.down("spec.resourceClaims"));
+    extended_claim(r, &status.get("extendedResourceClaimStatus"), &new.get("spec"));
+    allocatable_claims(r, &status, &new.get("spec"));
     addresses(r, &status.get("podIPs"), &before.get("podIPs"), "[core.PodIP");
     let (host, hosts) = (status.get("hostIP"), status.get("hostIPs"));
     if let Some(first) = hosts.items().first() {
@@ -40,6 +43,16 @@ pub(super) fn update(r: &mut Report, new: &At<'_>, old: &At<'_>) {
     addresses(r, &hosts, &before.get("hostIPs"), "[core.HostIP");
     for (statuses, _) in CONTAINERS {
         users(r, &status.get(statuses), new.down("spec.os.name").str());
+    }
+    for (statuses, containers) in CONTAINERS {
+        if containers == "ephemeralContainers" {
+            for status in status.get(statuses).items() {
+                let list = status.get("allocatedResourcesStatus");
+                r.when(!list.is_empty(), || list.forbidden("must not be specified in container status"));
+            }
+        } else {
+            health(r, &status.get(statuses), &new.get("spec").get(containers));
+        }
     }
 }
 
@@ -133,8 +146,13 @@ fn addresses(r: &mut Report, list: &At<'_>, old: &At<'_>, kind: &'static str) {
     for item in list.items() {
         r.ip(&item.get("ip").named(item.path.clone()), &before);
     }
+    let unreadable = now.iter().position(|ip| orlop_schema::ip::parse_lenient(ip).is_none());
+    if let Some(index) = unreadable.filter(|_| now.len() > 1) {
+        let words = format!("failed to check for dual stack with error:invalid IP[{index}]: {}", now[index]);
+        r.add(FieldError::with_value(Fault::Internal, &list.path, None, words));
+    }
     let six = now.iter().filter(|ip| ip.contains(':')).count();
-    let dual = six > 0 && six < now.len();
+    let dual = unreadable.is_none() && six > 0 && six < now.len();
     r.when(now.len() > 1 && (!dual || now.len() > 2), || {
         list.invalid_as(kind, "may specify no more than one IP for each IP family")
     });
@@ -157,5 +175,99 @@ fn users(r: &mut Report, statuses: &At<'_>, os: &str) {
         for group in linux.get("supplementalGroups").items() {
             r.each_int(&group, user_id(group.int()));
         }
+    }
+}
+
+/// The claim that was made for the extended resources of a pod.
+fn extended_claim(r: &mut Report, at: &At<'_>, spec: &At<'_>) {
+    if !at.is_set() {
+        return;
+    }
+    let containers = [spec.get("initContainers").items(), spec.get("containers").items()].concat();
+    let mappings = at.get("requestMappings");
+    r.when(mappings.is_empty(), || mappings.required("at least one request mapping is required"));
+    let mut seen = BTreeSet::new();
+    for mapping in mappings.items() {
+        let (container, resource) = (mapping.get("containerName"), mapping.get("resourceName"));
+        let request = mapping.get("requestName");
+        match containers.iter().rev().find(|c| c.get("name").str() == container.str()) {
+            Some(found) => r.when(!found.down("resources.requests").key(resource.str()).is_set(), || {
+                resource.invalid_str("must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests")
+            }),
+            None => r.add(container.invalid_str(
+                "must match the name of an entry in spec.initContainers.name or spec.containers.name",
+            )),
+        }
+        r.label(&request.named(at.path.child("requestName")));
+        if !seen.insert((container.str(), resource.str(), request.str())) {
+            for twice in [container, resource, request] {
+                r.add(twice.duplicate_str());
+            }
+        }
+    }
+    r.required_subdomain(&at.get("resourceClaimName"));
+}
+
+/// Claims for resources that nodes count themselves.
+fn allocatable_claims(r: &mut Report, status: &At<'_>, spec: &At<'_>) {
+    let claims = [spec.get("resourceClaims").items(), status.get("resourceClaimStatuses").items()].concat();
+    for entry in status.get("nodeAllocatableResourceClaimStatuses").items() {
+        let (claim, resources) = (entry.get("resourceClaimName"), entry.get("resources"));
+        r.when(claim.is_empty(), || claim.required("must not be empty"));
+        let known = claims.iter().any(|c| c.get("resourceClaimName").value.as_str() == Some(claim.str()));
+        r.when(!known, || claim.invalid_str("no mapping found in pod reference"));
+        for list in [entry.get("containers"), resources.clone()] {
+            r.when(list.is_empty(), || list.required("must not be empty"));
+        }
+        for (name, quantity) in resources.entries() {
+            let native = !name.contains('/') || name.contains("kubernetes.io/");
+            r.when(!native, || {
+                quantity.invalid_with(go_quote(name), "must be a node allocatable resource name")
+            });
+            if let Some(q) = quantity.quantity()
+                && q.sign() < 0
+            {
+                r.add(quantity.invalid_with(go_quote(&q.to_string()), "must be non-negative"));
+            }
+        }
+    }
+}
+
+/// The health of devices that containers were given.
+fn health(r: &mut Report, statuses: &At<'_>, containers: &At<'_>) {
+    const MESSAGE_MAX: usize = 1024;
+    for status in statuses.items() {
+        let name = status.get("name").str();
+        let container = containers.items().into_iter().find(|c| c.get("name").str() == name);
+        for allocated in status.get("allocatedResourcesStatus").items() {
+            let resource = allocated.get("name");
+            if let Some(container) = &container {
+                resource_is_asked_for(r, &resource, container);
+            }
+            let mut seen = BTreeSet::new();
+            for device in allocated.get("resources").items() {
+                r.one_of(&device.get("health"), &["Healthy", "Unhealthy", "Unknown"]);
+                let (message, id) = (device.get("message"), device.get("resourceID"));
+                if message.is_set() && message.is_empty() {
+                    r.add(message.required("must be non-empty if specified"));
+                }
+                r.when(message.len() > MESSAGE_MAX, || message.too_long(MESSAGE_MAX));
+                r.when(!seen.insert(id.str()), || id.duplicate_str());
+            }
+        }
+    }
+}
+
+fn resource_is_asked_for(r: &mut Report, resource: &At<'_>, container: &At<'_>) {
+    if resource.str().starts_with("claim:") {
+        let found = container.down("resources.claims").items().iter().any(|claim| {
+            let (name, request) = (claim.get("name").str(), claim.get("request").str());
+            let full = if request.is_empty() { name.to_owned() } else { format!("{name}/{request}") };
+            resource.str().strip_prefix("claim:") == Some(full.as_str())
+        });
+        r.when(!found, || resource.invalid("must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"));
+    } else {
+        let found = container.down("resources.requests").key(resource.str()).is_set();
+        r.when(!found, || resource.invalid_str("must match one of the container's resource requests"));
     }
 }

@@ -8,6 +8,7 @@ use crate::validate::pod::resources::amount;
 use orlop_schema::field::{FieldError, Path, go_quote};
 use orlop_schema::labels::{self, SelectorOptions};
 use orlop_schema::names::{self, NameRule};
+use orlop_schema::quantity::{Format, Quantity};
 use serde_json::{Map, Value};
 
 const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
@@ -161,12 +162,10 @@ fn comparable(
 
 fn size(r: &mut Report, spec: &At<'_>, before: &At<'_>, old: &At<'_>) {
     let at = spec.down("resources.requests.storage");
-    let (Some(now), Some(then)) = (at.quantity(), before.down("resources.requests.storage").quantity())
-    else {
-        return;
-    };
-    let real = old.down("status.capacity.storage").quantity();
-    let below = real.map_or(now.sign() <= 0, |real| now <= real);
+    // What is not given counts as nothing.
+    let read = |at: &At<'_>| at.quantity().unwrap_or_else(|| Quantity::whole(0, Format::DecimalSi));
+    let (now, then) = (read(&at), read(&before.down("resources.requests.storage")));
+    let below = now <= read(&old.down("status.capacity.storage"));
     r.when(now < then && below, || at.forbidden("field can not be less than status.capacity"));
 }
 

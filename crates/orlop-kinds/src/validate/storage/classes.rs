@@ -48,7 +48,8 @@ pub(super) fn class(r: &mut Report, object: &At<'_>) {
 }
 
 fn topologies(r: &mut Report, list: &At<'_>) {
-    let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
+    // The API server compares each term also with as many empty ones as there are terms.
+    let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![BTreeMap::new(); list.len()];
     for term in list.items() {
         let mut rules = BTreeMap::new();
         let expressions = term.get("matchLabelExpressions");
@@ -63,9 +64,9 @@ fn topologies(r: &mut Report, list: &At<'_>) {
             r.when(rules.contains_key(key.str()), || key.duplicate());
             rules.insert(key.str(), unique);
         }
-        r.when(seen.contains(&rules) && !rules.is_empty(), || {
-            FieldError::duplicate(&expressions.path, &Value::String(String::new()))
-        });
+        for _ in seen.iter().filter(|before| **before == rules) {
+            r.add(FieldError::duplicate(&expressions.path, &Value::String(String::new())));
+        }
         seen.push(rules);
     }
 }

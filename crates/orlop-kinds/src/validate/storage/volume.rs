@@ -130,7 +130,8 @@ pub(super) fn spec(r: &mut Report, spec: &At<'_>, name: &str, place: Place) {
     if inline {
         for key in ["claimRef", "capacity"] {
             let at = spec.get(key);
-            r.when(!at.is_empty(), || at.forbidden(format!("may not be specified {CONTEXT}")));
+            let given = if key == "claimRef" { at.is_set() } else { !at.is_empty() };
+            r.when(given, || at.forbidden(format!("may not be specified {CONTEXT}")));
         }
         let csi = spec.get("csi");
         r.when(!csi.is_set(), || csi.required(format!("has to be specified {CONTEXT}")));
