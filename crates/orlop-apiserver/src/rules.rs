@@ -80,7 +80,7 @@ impl Kind {
     pub(crate) fn prepare_create(&self, object: &mut Value, context: &strategy::Context<'_>) {
         match &self.source {
             Source::BuiltIn(_) => {
-                strategy::prepare_create(&self.group, &self.version, &self.kind, object, context)
+                strategy::prepare_create(&self.group, &self.version, &self.kind, object, context);
             }
             Source::Custom(custom) => custom.prepare_create(object),
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// What a definition says about one version of its kind.
 #[derive(Debug)]
-pub struct CustomKind {
+pub(crate) struct CustomKind {
     /// The definition's name.
     pub(crate) definition: String,
     /// Changes whenever the definition's spec does.

@@ -94,7 +94,7 @@ impl Call {
         if !value.is_object() {
             return Err(unrecognized(&expected, &not_an_object(&value), &body));
         }
-        let (object, unknown) = self.decode_value(value, expected)?;
+        let (object, unknown) = Self::decode_value(value, expected)?;
         let mut strict: Vec<String> = duplicates.into_iter().chain(unknown).collect();
         if let (true, Rules::Type(id), "application/json") =
             (strict.len() > 1, expected.rules, content_type.as_str())
@@ -108,7 +108,6 @@ impl Call {
 
     /// A value as an object of some kind, with the names of fields that do not belong.
     pub(super) fn decode_value(
-        &self,
         mut value: Value,
         expected: Expected<'_>,
     ) -> Result<(Value, Vec<String>), ApiError> {

@@ -153,7 +153,7 @@ impl Call {
         let text = patched.to_string();
         let changed_kind = object::text(&patched, "kind") != kind.kind
             || object::text(&patched, "apiVersion") != kind.api_version();
-        let (object, unknown) = self.decode_value(patched, expected).map_err(|error| {
+        let (object, unknown) = Self::decode_value(patched, expected).map_err(|error| {
             let why = error.message().to_owned();
             let prefix = format!(
                 "{} in version \"{}\" cannot be handled as a {}: ",
@@ -242,7 +242,7 @@ impl Call {
         if live.is_none() && object::meta_str(&object, "name").is_empty() {
             object::set_meta(&mut object, "name", self.route.name.as_str());
         }
-        let (mut object, unknown) = self.decode_value(object, Expected::of(&kind))?;
+        let (mut object, unknown) = Self::decode_value(object, Expected::of(&kind))?;
         self.report_strict(unknown, options.field_validation, &Expected::of(&kind))?;
         self.check_name(&object)?;
         self.check_namespace(&mut object)?;

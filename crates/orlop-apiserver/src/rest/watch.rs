@@ -19,9 +19,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How often a watcher that wants bookmarks gets one.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// A watch without a timeout of its own ends after one to two times this.
-const TIMEOUT_MIN: Duration = Duration::from_secs(1800);
+const TIMEOUT_MIN: Duration = Duration::from_mins(30);
 /// Events are sent together up to this size.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 

@@ -5,7 +5,7 @@
 //! defaulted here.
 
 pub mod base64;
-pub(crate) mod time;
+mod time;
 mod unstructured;
 
 pub(crate) use time::{instant, printed};
