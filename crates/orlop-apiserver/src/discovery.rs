@@ -20,6 +20,8 @@ use std::sync::Arc;
 pub(crate) const GIT_VERSION: &str = "v1.36.3";
 
 const AGGREGATED: &str = "APIGroupDiscoveryList";
+/// Clients know aggregated discovery by its media type alone.
+const AGGREGATED_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Named health checks; all are part of one process here, so that they pass when it answers.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
@@ -100,7 +102,7 @@ pub(crate) fn answer(
             Ok(match (parts[0], format) {
                 ("api", false) => Answer::Value(200, core_versions()),
                 (_, false) => Answer::Value(200, group_list(server)),
-                (root, true) => Answer::Value(200, aggregated(server, root)),
+                (root, true) => Answer::Typed(AGGREGATED_TYPE, aggregated(server, root)),
             })
         }
         ["api", version] => legacy(server, "", version, headers, accepted),

@@ -10,6 +10,7 @@ mod discovery;
 mod dump;
 mod fields;
 mod kind;
+mod kubeconfig;
 mod negotiate;
 mod object;
 mod openapi;

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 pub(crate) enum Answer {
     /// A JSON value.
     Value(u16, Value),
+    /// A JSON value under a media type of its own.
+    Typed(&'static str, Value),
     /// JSON that is serialised already.
     Bytes(u16, Bytes),
     /// Plain text.
@@ -28,7 +30,7 @@ impl Answer {
             Self::Value(status, _) | Self::Bytes(status, _) | Self::Text(status, _) | Self::Empty(status) => {
                 *status
             }
-            Self::Stream(_) => 200,
+            Self::Typed(..) | Self::Stream(_) => 200,
         }
     }
 
@@ -52,6 +54,7 @@ impl Answer {
             }
             (Self::Bytes(_, bytes), _) => write(&object::decode(&bytes), accepted),
             (Self::Value(_, value), _) => write(&value, accepted),
+            (Self::Typed(media_type, value), _) => (media_type, write(&value, accepted).1),
         }
     }
 }

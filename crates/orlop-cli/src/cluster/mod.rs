@@ -1,6 +1,5 @@
 //! `orlop cluster`: an embedded Kubernetes on a port of this machine.
 
-mod kubeconfig;
 mod state;
 mod up;
 

@@ -1,6 +1,5 @@
 //! `orlop cluster up`.
 
-use super::kubeconfig;
 use super::state::{State, write_private};
 use crate::shell::{Failure, Shell};
 use clap::Args as ClapArgs;
@@ -75,7 +74,7 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
         .map_err(|error| cannot(error).hint("choose another port with `--port`, or 0 for a free one"))?;
     let url = format!("https://{}", serving.address());
     let path = args.kubeconfig.clone().unwrap_or_else(|| State::directory().join("kubeconfig.yaml"));
-    write_private(&path, &kubeconfig::text(&url, &certificates, &token))?;
+    write_private(&path, &certificates.kubeconfig(&url, &token))?;
     let path = std::path::absolute(&path).unwrap_or(path);
     let state = State { url: url.clone(), pid: std::process::id(), kubeconfig: path.clone() };
     state.save()?;

@@ -1,0 +1,93 @@
+//! Processes of the benchmark: `orlop cluster up`, and how much memory a process has.
+
+use super::timer::Timer;
+use crate::failure::{Context as _, Failure};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+/// A server in a process of its own, which ends with this value.
+pub(crate) struct Cluster {
+    child: Child,
+    directory: PathBuf,
+    pub(crate) client: Client,
+    /// Milliseconds from the start of the process to the first answer.
+    pub(crate) ready_ms: f64,
+}
+
+impl Cluster {
+    /// Starts `orlop cluster up` and waits for its first answer.
+    pub(crate) async fn start() -> Result<Self, Failure> {
+        let directory = directory("cluster");
+        let kubeconfig = directory.join("kubeconfig");
+        let program = orlop()?;
+        let timer = Timer::start();
+        let mut child = Command::new(&program)
+            .args(["cluster", "up", "--kubeconfig"])
+            .arg(&kubeconfig)
+            .env("ORLOP_HOME", &directory)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .context(format_args!("cannot start `{}`", program.display()))?;
+        let output = child.stdout.take().ok_or_else(|| Failure::new("the cluster has no stdout"))?;
+        let line = BufReader::new(output).lines().next_line().await.context("the cluster did not start")?;
+        line.ok_or_else(|| Failure::new("the cluster did not start"))?;
+        let client = client(&kubeconfig).await?;
+        client
+            .request_text(super::client::request("GET", "/healthz", "", Vec::new()))
+            .await
+            .context("the cluster does not answer")?;
+        Ok(Self { ready_ms: timer.ms(), child, directory, client })
+    }
+
+    /// Resident memory in bytes.
+    pub(crate) fn rss(&self) -> u64 {
+        self.child.id().map_or(0, |pid| rss(&pid.to_string()))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A client from a kubeconfig file.
+pub(crate) async fn client(kubeconfig: &Path) -> Result<Client, Failure> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).context("cannot read the kubeconfig")?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .context("the kubeconfig cannot be used")?;
+    Client::try_from(config).context("cannot make a client")
+}
+
+/// Resident memory of a process, or of this one (`self`), in bytes.
+pub(crate) fn rss(pid: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or_default() * 1024
+}
+
+/// A new directory for one process.
+pub(crate) fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("orlop-bench-{}-{name}", std::process::id()));
+    // If it cannot be made, whoever writes into it says so.
+    let _ = std::fs::create_dir_all(&path);
+    path
+}
+
+/// The `orlop` binary beside this one.
+fn orlop() -> Result<PathBuf, Failure> {
+    let here = std::env::current_exe().context("cannot find this program")?;
+    let path = here.with_file_name("orlop");
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Failure::new(format!("`{}` is missing; build it with `cargo build --release`", path.display())))
+}
