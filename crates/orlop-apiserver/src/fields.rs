@@ -43,7 +43,8 @@ impl<'a> KindVersions<'a> {
         let mut types = BTreeMap::new();
         match &kind.source {
             Source::BuiltIn(_) => {
-                for (group, version) in kind.homes() {
+                // What was owned through another group is forgotten, as the real server forgets it.
+                for (group, version) in kind.homes().into_iter().filter(|(group, _)| *group == kind.group) {
                     let name = catalog().definition_name(&group, &version, &kind.kind);
                     if let Some(ty) = name.and_then(|name| schema().object_type(name)) {
                         types.insert(api_version(&group, &version), ty);
