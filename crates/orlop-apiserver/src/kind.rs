@@ -123,6 +123,12 @@ impl Registry {
         self.kinds.insert(key, Arc::new(kind));
     }
 
+    /// Adds a kind of another registry.
+    pub fn insert_shared(&mut self, kind: Arc<Kind>) {
+        let key = (kind.group.clone(), kind.version.clone(), kind.plural.clone());
+        self.kinds.insert(key, kind);
+    }
+
     /// A kind by its place in a path.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.kinds.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))

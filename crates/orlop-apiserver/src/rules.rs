@@ -40,7 +40,18 @@ impl Kind {
 
     /// An object as it is stored.
     pub(crate) fn to_storage(&self, object: &Value) -> Value {
-        self.convert(object, &self.storage)
+        match &self.source {
+            Source::BuiltIn(_) => self.convert(object, &self.storage),
+            Source::Custom(custom) => custom.to_storage(object.clone(), &self.storage),
+        }
+    }
+
+    /// An object after it has been stored, in the version in which it was written.
+    pub(crate) fn after_storage(&self, object: Value) -> Value {
+        match &self.source {
+            Source::BuiltIn(_) => object,
+            Source::Custom(custom) => custom.after_storage(object, &self.storage),
+        }
     }
 
     /// The state of the schema that objects are written under now.
@@ -119,7 +130,7 @@ impl Kind {
                 if subresource.is_empty() {
                     crate::crd::validate(object, Some(old))
                 } else {
-                    Vec::new()
+                    crate::crd::validate_status(object, old)
                 }
             }
             Source::BuiltIn(_) => validate::update(&self.id(), subresource, object, old),
@@ -130,6 +141,7 @@ impl Kind {
     /// What the writer should know.
     pub(crate) fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
         match &self.source {
+            Source::BuiltIn(_) if crate::crd::is_definition(self) => crate::crd::warnings(object, old),
             Source::BuiltIn(_) => validate::warnings(&self.id(), object, old),
             Source::Custom(custom) => custom.warnings(object, old),
         }

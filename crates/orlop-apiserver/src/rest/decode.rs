@@ -132,14 +132,6 @@ impl Call {
                     let why = format!("Object 'Kind' is missing in '{value}'");
                     return Err(unrecognized_plain(&expected, &why, value.to_string().as_bytes()));
                 }
-                if kind != expected.kind {
-                    let why = format!("no kind \"{kind}\" is registered");
-                    return Err(ApiError::bad_request(format!(
-                        "{kind} in version \"{}\" cannot be handled as a {}: {why}",
-                        version.rsplit('/').next().unwrap_or_default(),
-                        expected.kind
-                    )));
-                }
                 if version != expected.api_version() {
                     return Err(ApiError::bad_request(format!(
                         "the API version in the data ({version}) does not match the expected API version ({})",
