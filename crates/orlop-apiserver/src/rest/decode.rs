@@ -111,6 +111,10 @@ impl Call {
         mut value: Value,
         expected: Expected<'_>,
     ) -> Result<(Value, Vec<String>), ApiError> {
+        if !value.is_object() && !value.is_null() {
+            let why = not_an_object(&value);
+            return Err(ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}")));
+        }
         let (kind, version) =
             (object::text(&value, "kind").to_owned(), object::text(&value, "apiVersion").to_owned());
         match expected.rules {

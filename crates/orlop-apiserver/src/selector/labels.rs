@@ -208,14 +208,16 @@ impl Parser {
     fn values(&mut self) -> Result<BTreeSet<String>, String> {
         let open = self.take();
         if open != Token::Symbol("(") {
-            return Err(expected(&open, "'('"));
+            // The original has no comma here.
+            return Err(format!("found '{}' expected: '('", open.text()));
         }
         let mut values = BTreeSet::new();
         match self.peek() {
             Token::Word(_) | Token::Symbol(",") => {}
             Token::Symbol(")") => {
-                let detail = "for 'in', 'notin' operators, values set can't be empty";
-                return Err(format!("values: Invalid value: []: {detail}"));
+                // No value at all reads as the empty value.
+                self.take();
+                return Ok(BTreeSet::from([String::new()]));
             }
             other => return Err(expected(&other, "',', ')' or identifier")),
         }
