@@ -421,7 +421,12 @@ impl Call {
 impl crate::kind::Kind {
     /// 422 for an object; the kind is the one that the object gives itself.
     fn refuse(&self, object: &Value, errors: &[FieldError]) -> ApiError {
-        ApiError::invalid(&self.group, object::text(object, "kind"), object::meta_str(object, "name"), errors)
+        ApiError::invalid(
+            self.error_group(),
+            object::text(object, "kind"),
+            object::meta_str(object, "name"),
+            errors,
+        )
     }
 }
 
