@@ -48,7 +48,9 @@ pub(crate) fn resolve(server: &Inner, method: &Method, route: &Route) -> Result<
         "" => &kind.verbs,
         name => match kind.subresources.get(name) {
             Some(subresource) => &subresource.verbs,
-            None if kind.custom().is_some() => return Err(ApiError::no_such_page()),
+            None if kind.custom().is_some() => {
+                return Err(ApiError::not_found(&kind.group, &kind.plural, &route.name));
+            }
             None => return Err(ApiError::no_such_resource()),
         },
     };

@@ -23,7 +23,7 @@ const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", 
 
 /// What a definition says about one version of its kind.
 #[derive(Debug)]
-pub struct CustomKind {
+pub(crate) struct CustomKind {
     /// The definition's name.
     pub(crate) definition: String,
     /// The state of the definition that this was made from.
@@ -181,6 +181,12 @@ impl CustomKind {
         }
         let version = object::text(&object, "apiVersion").to_owned();
         self.convert(self.to_storage(object, storage), &version)
+    }
+
+    /// A field of an object that another version does not have.
+    pub(crate) fn undeclared(&self, object: &Value, api_version: &str) -> Option<String> {
+        let schema = self.versions.schemas.get(api_version)?;
+        prune::prune(&mut object.clone(), schema).into_iter().next()
     }
 
     fn convert(&self, mut object: Value, to: &str) -> Value {

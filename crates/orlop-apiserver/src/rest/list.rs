@@ -153,6 +153,9 @@ impl Call {
         let mut metadata = json!({"resourceVersion": chunk.revision.to_string()});
         if let Some(token) = &chunk.token {
             metadata["continue"] = token.as_str().into();
+        } else if self.kind.custom().is_some() && !metadata_only {
+            // Lists of custom objects always have the field.
+            metadata["continue"] = "".into();
         }
         if let Some(remaining) = chunk.remaining {
             metadata["remainingItemCount"] = remaining.into();
