@@ -69,6 +69,9 @@ impl Versions for KindVersions<'_> {
         if !self.types.contains_key(api_version) {
             return Err(ConvertError::MissingVersion);
         }
+        if let Some(field) = self.kind.custom().and_then(|custom| custom.undeclared(object, api_version)) {
+            return Err(ConvertError::Failed(format!(".{field}: field not declared in schema")));
+        }
         Ok(self.kind.convert(object, api_version))
     }
 

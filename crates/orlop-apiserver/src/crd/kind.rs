@@ -183,6 +183,12 @@ impl CustomKind {
         self.convert(self.to_storage(object, storage), &version)
     }
 
+    /// A field of an object that another version does not have.
+    pub(crate) fn undeclared(&self, object: &Value, api_version: &str) -> Option<String> {
+        let schema = self.versions.schemas.get(api_version)?;
+        prune::prune(&mut object.clone(), schema).into_iter().next()
+    }
+
     fn convert(&self, mut object: Value, to: &str) -> Value {
         if object::text(&object, "apiVersion") == to {
             return object;

@@ -55,13 +55,17 @@ pub(crate) fn reload(server: &Inner) {
         let kinds = known.get(name).map_or(&[][..], Vec::as_slice);
         let customs = || kinds.iter().filter_map(|kind| kind.custom());
         if customs().next().is_some_and(|custom| custom.revision == stored.revision) {
-            kinds.iter().for_each(|kind| registry.insert_shared((*kind).clone()));
+            for kind in kinds {
+                registry.insert_shared((*kind).clone());
+            }
             continue;
         }
         let definition = definitions.read(stored);
         if conditions::is_true(&definition, "Established") {
             let loaded = CustomKind::load(&definition, stored.revision, customs().next());
-            loaded.into_iter().for_each(|kind| registry.insert(kind));
+            for kind in loaded {
+                registry.insert(kind);
+            }
         }
     }
     server.set_custom_kinds(registry);
@@ -184,10 +188,10 @@ fn finalize(server: &Inner, name: &str) {
     else {
         return;
     };
-    if conditions::is_true(&definition, "Established") {
-        for kind in storage_kind(&definition) {
-            delete_instances(server, &kind, &now);
-        }
+    if conditions::is_true(&definition, "Established")
+        && let Some(kind) = storage_kind(&definition)
+    {
+        delete_instances(server, &kind, &now);
     }
     finish(server, name);
 }
@@ -197,7 +201,9 @@ fn storage_kind(definition: &Value) -> Option<Kind> {
     let mut served = definition.clone();
     let versions = served["spec"]["versions"].as_array_mut()?;
     versions.retain(|version| version["storage"] == true);
-    versions.iter_mut().for_each(|version| version["served"] = true.into());
+    for version in versions {
+        version["served"] = true.into();
+    }
     CustomKind::load(&served, Revision(0), None).into_iter().next()
 }
 

@@ -7,6 +7,8 @@ use orlop_kinds::catalog::catalog;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
+const CONVENTIONS: &str =
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const JSON_AND_YAML: [&str; 2] = ["application/json", "application/yaml"];
 const PATCHES: [&str; 3] =
@@ -80,10 +82,19 @@ fn meta_schemas() -> Map<String, Value> {
 }
 
 /// The description of a field that every object has.
-fn described(ty: &str, field: &str) -> Value {
-    let definition = catalog().definition("io.k8s.api.apps.v1.ControllerRevision");
-    let description = definition.map(|d| d["properties"][field]["description"].clone()).unwrap_or_default();
-    json!({"type": ty, "description": description})
+fn described(field: &str) -> Value {
+    let description = if field == "kind" {
+        format!(
+            "Kind is a string value representing the REST resource this object represents. Servers may infer this from the \
+             endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: {CONVENTIONS}#types-kinds"
+        )
+    } else {
+        format!(
+            "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized \
+             schemas to the latest internal value, and may reject unrecognized values. More info: {CONVENTIONS}#resources"
+        )
+    };
+    json!({"type": "string", "description": description})
 }
 
 fn object_schema(kind: &Kind, custom: &CustomKind) -> Value {
@@ -103,13 +114,13 @@ fn object_schema(kind: &Kind, custom: &CustomKind) -> Value {
 
 /// Says what every resource has, where a schema leaves it out.
 fn add_meta(schema: &mut Value) {
-    let see = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+    let see = format!("More info: {CONVENTIONS}#metadata");
     schema["properties"]["metadata"] = json!({
         "allOf": [reference(&format!("{META}ObjectMeta"))],
         "description": format!("Standard object's metadata. {see}"),
     });
     for field in ["apiVersion", "kind"] {
-        schema["properties"][field] = described("string", field);
+        schema["properties"][field] = described(field);
     }
 }
 
@@ -133,22 +144,21 @@ fn embed_one(schema: &mut Value) {
 }
 
 fn list_schema(kind: &Kind) -> Value {
-    let conventions = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
     json!({
         "description": format!("{} is a list of {}", kind.list_kind, kind.kind),
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": described("string", "apiVersion"),
-            "kind": described("string", "kind"),
+            "apiVersion": described("apiVersion"),
+            "kind": described("kind"),
             "metadata": {
                 "allOf": [reference(&format!("{META}ListMeta"))],
-                "description": format!("Standard list metadata. More info: {conventions}#types-kinds"),
+                "description": format!("Standard list metadata. More info: {CONVENTIONS}#types-kinds"),
             },
             "items": {
                 "type": "array",
                 "items": reference(&model(kind, &kind.kind)),
-                "description": format!("List of {}. More info: {conventions}", kind.plural),
+                "description": format!("List of {}. More info: {CONVENTIONS}", kind.plural),
             },
         },
         "x-kubernetes-group-version-kind": [identity(kind, &kind.list_kind)],

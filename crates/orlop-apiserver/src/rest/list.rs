@@ -158,6 +158,9 @@ impl Call {
         }
         if let Some(token) = &chunk.token {
             metadata["continue"] = token.as_str().into();
+        } else if self.kind.custom().is_some() && !metadata_only {
+            // Lists of custom objects always have the field.
+            metadata["continue"] = "".into();
         }
         if let Some(remaining) = chunk.remaining {
             metadata["remainingItemCount"] = remaining.into();

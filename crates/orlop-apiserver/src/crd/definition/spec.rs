@@ -185,9 +185,7 @@ fn deprecation(version: &Value, path: &Path) -> Vec<FieldError> {
     let Some(value) = version.get("deprecationWarning") else { return Vec::new() };
     let warning = value.as_str().unwrap_or_default();
     let mut faults: Vec<String> = Vec::new();
-    if version["deprecated"] != true {
-        faults.push("can only be set for deprecated versions".to_owned());
-    } else {
+    if version["deprecated"] == true {
         if warning.len() > DEPRECATION_BYTES_MAX {
             faults.push(format!("must be <= {DEPRECATION_BYTES_MAX} characters long"));
         }
@@ -200,6 +198,8 @@ fn deprecation(version: &Value, path: &Path) -> Vec<FieldError> {
                 "must only contain printable UTF-8 characters; non-printable character found at index {index}"
             ));
         }
+    } else {
+        faults.push("can only be set for deprecated versions".to_owned());
     }
     faults.into_iter().map(|why| FieldError::invalid(path, value, why)).collect()
 }
@@ -257,15 +257,14 @@ fn validation(validation: Option<&Value>, has_status: bool, path: &Path) -> Vec<
     }
     let schema = Schema::parse(value);
     let mut unsupported = None;
-    match shape::check_supported(&schema) {
-        Err(why) => unsupported = Some(why),
-        Ok(()) => {
-            let faults = shape::check(&schema, &schema_path);
-            if faults.is_empty() {
-                errors.extend(default_check::check(&schema, &schema_path, &ServerMetadata));
-            }
-            errors.extend(faults);
+    if let Err(why) = shape::check_supported(&schema) {
+        unsupported = Some(why)
+    } else {
+        let faults = shape::check(&schema, &schema_path);
+        if faults.is_empty() {
+            errors.extend(default_check::check(&schema, &schema_path, &ServerMetadata));
         }
+        errors.extend(faults);
     }
     errors.extend(lint::check(&schema, &schema_path));
     if let (true, Some(why)) = (errors.is_empty(), unsupported) {

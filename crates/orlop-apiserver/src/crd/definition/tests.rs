@@ -2,7 +2,7 @@ use super::*;
 
 fn definition() -> Value {
     json!({
-        "metadata": {"name": "widgets.example.dev"},
+        "metadata": {"name": "widgets.example.dev", "resourceVersion": "1"},
         "spec": {
             "group": "example.dev", "scope": "Namespaced",
             "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
