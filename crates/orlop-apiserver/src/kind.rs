@@ -124,7 +124,7 @@ impl Registry {
     }
 
     /// Adds a kind of another registry.
-    pub fn insert_shared(&mut self, kind: Arc<Kind>) {
+    pub(crate) fn insert_shared(&mut self, kind: Arc<Kind>) {
         let key = (kind.group.clone(), kind.version.clone(), kind.plural.clone());
         self.kinds.insert(key, kind);
     }

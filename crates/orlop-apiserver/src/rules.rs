@@ -1,6 +1,6 @@
 //! The rules of a kind, wherever they come from.
 
-use crate::kind::{Kind, Registry, Source};
+use crate::kind::{Kind, Source};
 use crate::object::{self, Stored};
 use crate::rest::Selection;
 use orlop_kinds::catalog::catalog;
@@ -173,12 +173,6 @@ impl Kind {
         selection.fields.matches_name(namespace, name)
             && (!selection.fields.needs_object()
                 || selection.fields.matches(&self.read(stored), &self.selectable))
-    }
-
-    /// Groups and versions in which a built-in kind is served.
-    pub(crate) fn homes(&self) -> Vec<(String, String)> {
-        let same = |kind: &&std::sync::Arc<Kind>| kind.table == self.table && kind.kind == self.kind;
-        Registry::built_in().iter().filter(same).map(|k| (k.group.clone(), k.version.clone())).collect()
     }
 
     /// The type that strategic merge patches look their keys up in.

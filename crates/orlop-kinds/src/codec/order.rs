@@ -15,7 +15,7 @@ pub enum Touched<'a> {
     Nothing,
 }
 
-impl<'a> Touched<'a> {
+impl Touched<'_> {
     fn child(self, name: &str) -> Self {
         match self {
             Self::Like(patch) => match patch.get(name) {

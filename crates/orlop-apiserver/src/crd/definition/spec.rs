@@ -258,7 +258,7 @@ fn validation(validation: Option<&Value>, has_status: bool, path: &Path) -> Vec<
     let schema = Schema::parse(value);
     let mut unsupported = None;
     if let Err(why) = shape::check_supported(&schema) {
-        unsupported = Some(why)
+        unsupported = Some(why);
     } else {
         let faults = shape::check(&schema, &schema_path);
         if faults.is_empty() {

@@ -131,7 +131,7 @@ fn is_same_enum(value: &Value, allowed: &Value) -> bool {
         (Value::Null, _) | (_, Value::Null) => false,
         (Value::Number(value), Value::Number(allowed)) => match (Num::of(value), Num::of(allowed)) {
             (Num::Float(value), Num::Int(allowed)) => value as i64 == allowed,
-            (Num::Int(value), Num::Float(allowed)) => value as f64 == allowed,
+            (Num::Int(value), Num::Float(allowed)) => Num::Float(value as f64) == Num::Float(allowed),
             (value, allowed) => value == allowed,
         },
         (Value::Number(value), Value::String(allowed)) => {
