@@ -1,6 +1,7 @@
 //! What the server serves: discovery (legacy and aggregated), version, health, OpenAPI; and which kind a path
 //! names.
 
+use crate::auth::Auth;
 use crate::kind::{Kind, Registry};
 use crate::negotiate::{self, Accepted, Format, Shapes};
 use crate::openapi;
@@ -50,7 +51,9 @@ pub(crate) fn resolve(server: &Inner, method: &Method, route: &Route) -> Result<
         "" => &kind.verbs,
         name => match kind.subresources.get(name) {
             Some(subresource) => &subresource.verbs,
-            None if kind.custom().is_some() => return Err(ApiError::no_such_page()),
+            None if kind.custom().is_some() => {
+                return Err(ApiError::not_found(&kind.group, &kind.plural, &route.name));
+            }
             None => return Err(ApiError::no_such_resource()),
         },
     };
@@ -81,18 +84,17 @@ pub(crate) fn answer(
 ) -> Result<Answer, ApiError> {
     let path = route.path.trim_end_matches('/');
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-    let known = match parts.as_slice() {
-        ["api" | "apis" | "version"] | ["api" | "apis", _] | ["apis", _, _] => true,
-        ["openapi", ..] => true,
-        _ => false,
-    };
+    let known = matches!(
+        parts.as_slice(),
+        ["api" | "apis" | "version"] | ["api" | "apis", _] | ["apis", _, _] | ["openapi", ..]
+    );
     if known && *method != Method::GET {
         return Err(ApiError::method_not_allowed());
     }
     match parts.as_slice() {
         [""] => Ok(Answer::Value(200, json!({"paths": paths(server)}))),
         ["version"] => Ok(Answer::Value(200, version())),
-        [health @ ("healthz" | "livez" | "readyz")] => Ok(health_report(health, headers, route)),
+        ["healthz" | "livez" | "readyz"] => Ok(Answer::Text(200, "ok".to_owned())),
         ["healthz" | "livez" | "readyz", check] if CHECKS.contains(check) => {
             Ok(Answer::Text(200, "ok".to_owned()))
         }
@@ -113,10 +115,10 @@ pub(crate) fn answer(
             Ok(Answer::Value(200, group_value(group, found, true)))
         }
         ["apis", group, version] => legacy(server, group, version, headers, accepted),
-        ["openapi", "v3", rest @ ..] => openapi::v3(server, rest),
+        ["openapi", "v3", rest @ ..] => Ok(openapi::v3(server, rest)),
         ["openapi", "v2"] => openapi::v2(server, header_text(headers, header::ACCEPT)),
         [".well-known", "openid-configuration"] => {
-            Ok(Answer::Value(200, server.auth.openid_configuration(headers)))
+            Ok(Answer::Value(200, Auth::openid_configuration(headers)))
         }
         ["openid", "v1", "jwks"] => match header_text(headers, header::ACCEPT) {
             None | Some("*/*" | "application/jwk-set+json" | "") => {
@@ -137,11 +139,6 @@ pub(crate) fn version() -> Value {
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc",
         "platform": concat!("linux/", "amd64"),
     })
-}
-
-fn health_report(name: &str, _headers: &HeaderMap, _route: &Route) -> Answer {
-    let _ = name;
-    Answer::Text(200, "ok".to_owned())
 }
 
 fn paths(server: &Inner) -> Vec<String> {

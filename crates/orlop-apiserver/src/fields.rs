@@ -1,8 +1,7 @@
 //! Field ownership: what `orlop-merge` needs to know of a kind.
 
-use crate::kind::{Kind, Source};
+use crate::kind::{Kind, Registry, Source};
 use crate::object;
-use crate::route::api_version;
 use crate::status::ApiError;
 use orlop_kinds::catalog::catalog;
 use orlop_kinds::codec;
@@ -32,26 +31,37 @@ pub(crate) fn schema() -> &'static Arc<Schema> {
     SCHEMA.get_or_init(|| Schema::new(BuiltIn))
 }
 
+/// Merge types of built-in kinds, by group and kind, then by version. What was owned through another group is
+/// forgotten, as the real server forgets it.
+fn built_in_types(kind: &Kind) -> Option<&'static BTreeMap<String, ObjectType>> {
+    static TYPES: OnceLock<BTreeMap<(String, String), BTreeMap<String, ObjectType>>> = OnceLock::new();
+    let all = TYPES.get_or_init(|| {
+        let mut all: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+        for kind in Registry::built_in().iter() {
+            let name = catalog().definition_name(&kind.group, &kind.version, &kind.kind);
+            if let Some(ty) = name.and_then(|name| schema().object_type(name)) {
+                let versions = all.entry((kind.group.clone(), kind.kind.clone())).or_default();
+                versions.insert(kind.api_version(), ty);
+            }
+        }
+        all
+    });
+    all.get(&(kind.group.clone(), kind.kind.clone()))
+}
+
 /// A kind in all its versions.
 struct KindVersions<'a> {
     kind: &'a Kind,
-    types: BTreeMap<String, ObjectType>,
+    types: &'a BTreeMap<String, ObjectType>,
 }
 
 impl<'a> KindVersions<'a> {
     fn of(kind: &'a Kind) -> Self {
-        let mut types = BTreeMap::new();
-        match &kind.source {
-            Source::BuiltIn(_) => {
-                for (group, version) in kind.homes() {
-                    let name = catalog().definition_name(&group, &version, &kind.kind);
-                    if let Some(ty) = name.and_then(|name| schema().object_type(name)) {
-                        types.insert(api_version(&group, &version), ty);
-                    }
-                }
-            }
-            Source::Custom(custom) => types = custom.object_types().clone(),
-        }
+        static NONE: BTreeMap<String, ObjectType> = BTreeMap::new();
+        let types = match &kind.source {
+            Source::BuiltIn(_) => built_in_types(kind).unwrap_or(&NONE),
+            Source::Custom(custom) => custom.object_types(),
+        };
         Self { kind, types }
     }
 }
@@ -67,6 +77,9 @@ impl Versions for KindVersions<'_> {
         }
         if !self.types.contains_key(api_version) {
             return Err(ConvertError::MissingVersion);
+        }
+        if let Some(field) = self.kind.custom().and_then(|custom| custom.undeclared(object, api_version)) {
+            return Err(ConvertError::Failed(format!(".{field}: field not declared in schema")));
         }
         Ok(self.kind.convert(object, api_version))
     }

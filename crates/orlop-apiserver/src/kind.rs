@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A kind in one served version.
 #[derive(Debug)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// The API group; empty for the core group.
     pub group: String,
     /// The served version.
@@ -49,7 +49,7 @@ pub struct Kind {
 
 /// A subresource of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subresource {
+pub(crate) struct Subresource {
     /// The group of its kind.
     pub group: String,
     /// The version of its kind.
@@ -62,7 +62,7 @@ pub struct Subresource {
 
 /// Where a kind's structure and rules come from.
 #[derive(Debug)]
-pub enum Source {
+pub(crate) enum Source {
     /// The catalog of built-in kinds.
     BuiltIn(TypeId),
     /// A CustomResourceDefinition.
@@ -71,22 +71,22 @@ pub enum Source {
 
 impl Kind {
     /// The `apiVersion` of objects in this version.
-    pub fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         api_version(&self.group, &self.version)
     }
 
     /// Whether a verb is served.
-    pub fn allows(&self, verb: &str) -> bool {
+    pub(crate) fn allows(&self, verb: &str) -> bool {
         self.verbs.iter().any(|v| v == verb)
     }
 
     /// The key of an object.
-    pub fn key(&self, namespace: &str, name: &str) -> Key {
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> Key {
         Key::new(if self.namespaced { namespace } else { "" }, name)
     }
 
     /// The custom part, if this is a custom kind.
-    pub fn custom(&self) -> Option<&CustomKind> {
+    pub(crate) fn custom(&self) -> Option<&CustomKind> {
         match &self.source {
             Source::Custom(custom) => Some(custom),
             Source::BuiltIn(_) => None,
@@ -94,49 +94,55 @@ impl Kind {
     }
 
     /// The identity that rules are looked up by.
-    pub fn id(&self) -> orlop_kinds::validate::Kind<'_> {
+    pub(crate) fn id(&self) -> orlop_kinds::validate::Kind<'_> {
         orlop_kinds::validate::Kind { group: &self.group, version: &self.version, kind: &self.kind }
     }
 
     /// Whether objects are kept; reviews and the like are only answered.
-    pub fn is_stored(&self) -> bool {
+    pub(crate) fn is_stored(&self) -> bool {
         self.allows("get")
     }
 }
 
 /// Kinds by group, version and plural name.
 #[derive(Debug, Default)]
-pub struct Registry {
+pub(crate) struct Registry {
     kinds: BTreeMap<(String, String, String), Arc<Kind>>,
 }
 
 impl Registry {
     /// The kinds that are compiled in.
-    pub fn built_in() -> &'static Registry {
+    pub(crate) fn built_in() -> &'static Registry {
         static BUILT_IN: OnceLock<Registry> = OnceLock::new();
         BUILT_IN.get_or_init(load_built_in)
     }
 
     /// Adds a kind.
-    pub fn insert(&mut self, kind: Kind) {
+    pub(crate) fn insert(&mut self, kind: Kind) {
         let key = (kind.group.clone(), kind.version.clone(), kind.plural.clone());
         self.kinds.insert(key, Arc::new(kind));
     }
 
+    /// Adds a kind of another registry.
+    pub(crate) fn insert_shared(&mut self, kind: Arc<Kind>) {
+        let key = (kind.group.clone(), kind.version.clone(), kind.plural.clone());
+        self.kinds.insert(key, kind);
+    }
+
     /// A kind by its place in a path.
-    pub fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
+    pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.kinds.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
     /// A kind by its name in objects.
-    pub fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Kind>> {
+    pub(crate) fn by_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Kind>> {
         let mut candidates =
             self.iter().filter(|k| k.group == group && k.kind == kind && k.version == version);
         candidates.find(|k| k.is_stored())
     }
 
     /// All kinds, ordered by group, version and plural name.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.values()
     }
 }
@@ -191,7 +197,7 @@ fn load_built_in() -> Registry {
 }
 
 /// Where objects of a resource are kept: the core group's are `pods`, others `deployments.apps`.
-pub fn table_name(group: &str, plural: &str) -> String {
+pub(crate) fn table_name(group: &str, plural: &str) -> String {
     crate::status::qualified(plural, group)
 }
 

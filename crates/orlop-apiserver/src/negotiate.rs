@@ -4,7 +4,7 @@ use crate::status::ApiError;
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// `application/json`.
     Json,
     /// `application/yaml`.
@@ -13,7 +13,7 @@ pub enum Format {
 
 /// What an answer shows of its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// All of them.
     Whole,
     /// Their metadata (`PartialObjectMetadata`).
@@ -26,7 +26,7 @@ pub enum Shape {
 
 /// What a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub(crate) struct Accepted {
     /// How it is written.
     pub format: Format,
     /// What it shows.
@@ -37,18 +37,18 @@ pub struct Accepted {
 
 impl Accepted {
     /// Plain JSON.
-    pub const JSON: Self = Self { format: Format::Json, shape: Shape::Whole, pretty: false };
+    pub(crate) const JSON: Self = Self { format: Format::Json, shape: Shape::Whole, pretty: false };
 }
 
 /// Media types of bodies and answers of built-in kinds.
-pub const BUILT_IN: [&str; 3] =
+pub(crate) const BUILT_IN: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 /// Media types of bodies and answers of custom kinds.
-pub const CUSTOM: [&str; 2] = ["application/json", "application/yaml"];
+pub(crate) const CUSTOM: [&str; 2] = ["application/json", "application/yaml"];
 
 /// Which shapes an endpoint can give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shapes {
+pub(crate) enum Shapes {
     /// Whole objects only.
     WholeOnly,
     /// Tables and metadata too.
@@ -56,7 +56,7 @@ pub enum Shapes {
 }
 
 /// Chooses an answer from an `Accept` header: the first clause that can be served, by descending quality.
-pub fn accept(header: Option<&str>, types: &[&str], shapes: Shapes) -> Result<Accepted, ApiError> {
+pub(crate) fn accept(header: Option<&str>, types: &[&str], shapes: Shapes) -> Result<Accepted, ApiError> {
     let header = header.map(str::trim).filter(|text| !text.is_empty()).unwrap_or("*/*");
     let mut clauses: Vec<(f32, Clause<'_>)> = header.split(',').filter_map(Clause::parse).collect();
     clauses.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -114,7 +114,7 @@ impl<'a> Clause<'a> {
 }
 
 /// The format of a body, by its `Content-Type`; none is JSON.
-pub fn content_type(header: Option<&str>) -> &str {
+pub(crate) fn content_type(header: Option<&str>) -> &str {
     let bare = header.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if bare.is_empty() { "application/json" } else { bare }
 }

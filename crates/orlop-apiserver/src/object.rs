@@ -11,9 +11,7 @@ use std::sync::Arc;
 
 /// What is known of a stored object without parsing it.
 #[derive(Clone, Debug)]
-pub struct Header {
-    /// The object's uid.
-    pub uid: Box<str>,
+pub(crate) struct Header {
     /// Its labels, sorted.
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// Where `"metadata"` begins in the body.
@@ -26,13 +24,13 @@ pub struct Header {
 }
 
 /// A stored object.
-pub type Stored = Arc<Entry<Header>>;
+pub(crate) type Stored = Arc<Entry<Header>>;
 
 /// The longest head that a header can describe; longer kinds and groups do not pass validation.
 const HEAD_BYTES_MAX: usize = u16::MAX as usize;
 
 /// Serialises an object for the store.
-pub fn encode(object: &Value, schema: u64) -> (Bytes, Header) {
+pub(crate) fn encode(object: &Value, schema: u64) -> (Bytes, Header) {
     let empty = Map::new();
     let fields = object.as_object().unwrap_or(&empty);
     let mut out = Vec::with_capacity(512);
@@ -53,53 +51,53 @@ pub fn encode(object: &Value, schema: u64) -> (Bytes, Header) {
     out.push(b'}');
     out.shrink_to_fit();
     let labels = labels(object).map(|(k, v)| (k.into(), v.into())).collect();
-    let header = Header { uid: meta_str(object, "uid").into(), labels, head_bytes, metadata_end, schema };
+    let header = Header { labels, head_bytes, metadata_end, schema };
     (Bytes::from(out), header)
 }
 
 /// The beginning of a body.
-pub fn head(kind: &str, api_version: &str) -> String {
+pub(crate) fn head(kind: &str, api_version: &str) -> String {
     format!("{{\"kind\":{},\"apiVersion\":{},", Value::from(kind), Value::from(api_version))
 }
 
 /// Parses a stored body.
-pub fn decode(body: &Bytes) -> Value {
+pub(crate) fn decode(body: &Bytes) -> Value {
     serde_json::from_slice(body).expect("stored bodies are written by `encode`")
 }
 
 /// The stored `metadata`, still serialised.
-pub fn metadata_bytes(entry: &Entry<Header>) -> &[u8] {
+pub(crate) fn metadata_bytes(entry: &Entry<Header>) -> &[u8] {
     let start = usize::from(entry.header.head_bytes) + "\"metadata\":".len();
     &entry.body[start..entry.header.metadata_end as usize]
 }
 
 /// The body without `kind` and `apiVersion`, without its opening brace.
-pub fn tail_bytes(entry: &Entry<Header>) -> Bytes {
+pub(crate) fn tail_bytes(entry: &Entry<Header>) -> Bytes {
     entry.body.slice(usize::from(entry.header.head_bytes)..)
 }
 
 /// Writes a value; writing to memory cannot fail.
-pub fn write_json(out: &mut Vec<u8>, value: &Value) {
+pub(crate) fn write_json(out: &mut Vec<u8>, value: &Value) {
     serde_json::to_writer(out, value).expect("a JSON value can be written to memory");
 }
 
 /// A string field of an object, or nothing.
-pub fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// A string field of an object's metadata, or nothing.
-pub fn meta_str<'a>(object: &'a Value, field: &str) -> &'a str {
+pub(crate) fn meta_str<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get("metadata").map(|meta| text(meta, field)).unwrap_or_default()
 }
 
 /// An integer field of an object's metadata.
-pub fn meta_i64(object: &Value, field: &str) -> Option<i64> {
+pub(crate) fn meta_i64(object: &Value, field: &str) -> Option<i64> {
     object.get("metadata")?.get(field)?.as_i64()
 }
 
 /// An object's metadata to write to; made if it is missing.
-pub fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = json!({});
     }
@@ -112,7 +110,7 @@ pub fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// Sets a metadata field, or removes it if the value is null.
-pub fn set_meta(object: &mut Value, field: &str, value: impl Into<Value>) {
+pub(crate) fn set_meta(object: &mut Value, field: &str, value: impl Into<Value>) {
     match value.into() {
         Value::Null => meta_mut(object).remove(field),
         value => meta_mut(object).insert(field.to_owned(), value),
@@ -120,39 +118,39 @@ pub fn set_meta(object: &mut Value, field: &str, value: impl Into<Value>) {
 }
 
 /// Sets a metadata field to what it is in another object.
-pub fn copy_meta(to: &mut Value, from: &Value, field: &str) {
+pub(crate) fn copy_meta(to: &mut Value, from: &Value, field: &str) {
     set_meta(to, field, from.get("metadata").and_then(|m| m.get(field)).cloned().unwrap_or_default());
 }
 
 /// An object's labels.
-pub fn labels(object: &Value) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn labels(object: &Value) -> impl Iterator<Item = (&str, &str)> {
     let map = object.get("metadata").and_then(|m| m.get("labels")).and_then(Value::as_object);
     map.into_iter().flatten().filter_map(|(k, v)| Some((k.as_str(), v.as_str()?)))
 }
 
 /// An object's finalizers.
-pub fn finalizers(object: &Value) -> Vec<&str> {
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     let list = object.get("metadata").and_then(|m| m.get("finalizers")).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Whether deletion has begun.
-pub fn is_deleting(object: &Value) -> bool {
+pub(crate) fn is_deleting(object: &Value) -> bool {
     !meta_str(object, "deletionTimestamp").is_empty()
 }
 
 /// Gives an object its revision.
-pub fn set_revision(object: &mut Value, revision: Revision) {
+pub(crate) fn set_revision(object: &mut Value, revision: Revision) {
     set_meta(object, "resourceVersion", revision.to_string());
 }
 
 /// A value at a dotted path, such as `spec.replicas`.
-pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+pub(crate) fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').filter(|part| !part.is_empty()).try_fold(object, |value, part| value.get(part))
 }
 
 /// Writes a value at a dotted path, making objects on the way.
-pub fn set_at(object: &mut Value, path: &str, value: Value) {
+pub(crate) fn set_at(object: &mut Value, path: &str, value: Value) {
     let mut here = object;
     for part in path.split('.').filter(|part| !part.is_empty()) {
         if !here.is_object() {
@@ -164,7 +162,7 @@ pub fn set_at(object: &mut Value, path: &str, value: Value) {
 }
 
 /// Moves a top-level field of one object to another, or removes it there if it is absent here.
-pub fn copy_field(to: &mut Value, from: &Value, field: &str) {
+pub(crate) fn copy_field(to: &mut Value, from: &Value, field: &str) {
     let Some(fields) = to.as_object_mut() else { return };
     match from.get(field) {
         Some(value) => fields.insert(field.to_owned(), value.clone()),

@@ -9,17 +9,17 @@ use orlop_kinds::catalog::catalog;
 use serde_json::{Map, Value, json};
 
 /// `/openapi/v3` and below.
-pub(crate) fn v3(server: &Inner, rest: &[&str]) -> Result<Answer, ApiError> {
+pub(crate) fn v3(server: &Inner, rest: &[&str]) -> Answer {
     let document = match rest {
-        [] => return Ok(Answer::Text(200, index(server).to_string())),
+        [] => return Answer::Text(200, index(server).to_string()),
         ["api", version] => catalog().openapi_v3("", version),
         ["apis", group, version] => {
             catalog().openapi_v3(group, version).or_else(|| crd::openapi(server, group, version))
         }
-        ["api"] | ["apis"] | ["apis", _] | ["version"] | [".well-known", _] | ["openid", ..] => Some(empty()),
+        ["api" | "apis" | "version"] | ["apis" | ".well-known", _] | ["openid", ..] => Some(empty()),
         _ => None,
     };
-    Ok(document.map_or(Answer::Empty(404), |document| Answer::Value(200, document)))
+    document.map_or(Answer::Empty(404), |document| Answer::Value(200, document))
 }
 
 /// `/openapi/v2` exists for old clients only.

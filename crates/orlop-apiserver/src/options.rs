@@ -11,7 +11,7 @@ const FIELD_MANAGER_BYTES_MAX: usize = 128;
 
 /// What happens to fields that the schema does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     /// They are dropped in silence.
     Ignore,
     /// They are dropped with a warning.
@@ -22,7 +22,7 @@ pub enum FieldValidation {
 
 /// How an apply treats fields that others own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Force {
+pub(crate) enum Force {
     /// They are a conflict.
     No,
     /// They are taken over.
@@ -31,7 +31,7 @@ pub enum Force {
 
 /// Options of create, update and patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Whether the write is only tried.
     pub dry_run: bool,
     /// Who owns the fields; empty means that the user agent says so.
@@ -44,7 +44,7 @@ pub struct WriteOptions {
 
 /// The verb whose options are read; errors name its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteVerb {
+pub(crate) enum WriteVerb {
     /// `CreateOptions`.
     Create,
     /// `UpdateOptions`.
@@ -57,7 +57,7 @@ pub enum WriteVerb {
 
 impl WriteOptions {
     /// Reads and checks the options of a write.
-    pub fn parse(query: &Query, verb: WriteVerb) -> Result<Self, ApiError> {
+    pub(crate) fn parse(query: &Query, verb: WriteVerb) -> Result<Self, ApiError> {
         let dry_run: Vec<&str> = query.all("dryRun").collect();
         let field_manager = query.get("fieldManager").unwrap_or_default();
         let validation = query.get("fieldValidation").unwrap_or_default();
@@ -119,7 +119,7 @@ fn check_dry_run(values: &[&str]) -> Option<FieldError> {
 
 /// What becomes of an object's dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     /// They are deleted afterwards.
     Background,
     /// They are deleted first.
@@ -130,7 +130,7 @@ pub enum Propagation {
 
 /// `DeleteOptions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// Whether the deletion is only tried.
     pub dry_run: bool,
     /// How long the object may take to end.
@@ -147,7 +147,7 @@ pub struct DeleteOptions {
 
 impl DeleteOptions {
     /// Reads options from a body that has been decoded as `DeleteOptions`.
-    pub fn from_body(body: &Value) -> Result<Self, ApiError> {
+    pub(crate) fn from_body(body: &Value) -> Result<Self, ApiError> {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let dry_run: Vec<&str> = body
             .get("dryRun")
@@ -169,7 +169,7 @@ impl DeleteOptions {
     }
 
     /// Reads options from a query.
-    pub fn from_query(query: &Query) -> Result<Self, ApiError> {
+    pub(crate) fn from_query(query: &Query) -> Result<Self, ApiError> {
         let dry_run: Vec<&str> = query.all("dryRun").collect();
         let grace_seconds = match query.get("gracePeriodSeconds").filter(|text| !text.is_empty()) {
             None => None,
@@ -214,7 +214,7 @@ impl DeleteOptions {
 
 /// `ListOptions` of a list or a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// The label selector, not parsed yet.
     pub label_selector: String,
     /// The field selector, not parsed yet.
@@ -237,7 +237,7 @@ pub struct ListOptions {
 
 impl ListOptions {
     /// Reads and checks the options of a list or a watch.
-    pub fn parse(query: &Query, is_watch: bool) -> Result<Self, ApiError> {
+    pub(crate) fn parse(query: &Query, is_watch: bool) -> Result<Self, ApiError> {
         let text = |name: &str| query.get(name).unwrap_or_default().to_owned();
         let number = |name: &str| match query.get(name).filter(|text| !text.is_empty()) {
             None => Ok(None),

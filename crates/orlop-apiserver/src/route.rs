@@ -5,7 +5,7 @@ use percent_encoding::percent_decode_str;
 
 /// A request's path and method, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Route {
+pub(crate) struct Route {
     /// The path as it came.
     pub path: String,
     /// Whether it names a resource (below `/api/v1` or `/apis/GROUP/VERSION`).
@@ -33,7 +33,7 @@ pub struct Route {
 
 impl Route {
     /// Reads a path (still percent-encoded), a method and the query.
-    pub fn parse(method: &Method, path: &str, query: &Query) -> Self {
+    pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Self {
         let mut route = Self { path: path.to_owned(), verb: plain_verb(method), ..Self::default() };
         let decoded: Vec<String> = path
             .trim_matches('/')
@@ -84,15 +84,10 @@ impl Route {
         }
         route
     }
-
-    /// The group and version as they stand in objects.
-    pub fn api_version(&self) -> String {
-        api_version(&self.group, &self.version)
-    }
 }
 
 /// `apps/v1`, or `v1` for the core group.
-pub fn api_version(group: &str, version: &str) -> String {
+pub(crate) fn api_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
@@ -122,11 +117,11 @@ fn plain_verb(method: &Method) -> &'static str {
 
 /// The query of a URL: names and values, decoded, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Reads `a=b&c=d`.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let decode = |part: &str| {
             let spaced = part.replace('+', " ");
             percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
@@ -143,22 +138,22 @@ impl Query {
     }
 
     /// The first value called `name`.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
     /// All values called `name`.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
     /// Whether the parameter is given and, as Kubernetes reads booleans, not `false` or `0`.
-    pub fn is_true(&self, name: &str) -> bool {
+    pub(crate) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| !matches!(value, "false" | "0"))
     }
 
     /// Whether the query asks for a watch.
-    pub fn wants_watch(&self) -> bool {
+    pub(crate) fn wants_watch(&self) -> bool {
         self.is_true("watch")
     }
 }
@@ -200,7 +195,7 @@ mod tests {
             let r = Route::parse(&method, path, &Query::parse(query));
             let mut text = r.verb.to_owned();
             if r.is_resource {
-                text.push_str(&format!(" {}", r.api_version()));
+                text.push_str(&format!(" {}", api_version(&r.group, &r.version)));
                 if !r.namespace.is_empty() {
                     text.push_str(&format!(" {}:", r.namespace));
                 }

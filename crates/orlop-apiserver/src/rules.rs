@@ -1,6 +1,6 @@
 //! The rules of a kind, wherever they come from.
 
-use crate::kind::{Kind, Registry, Source};
+use crate::kind::{Kind, Source};
 use crate::object::{self, Stored};
 use crate::rest::Selection;
 use orlop_kinds::catalog::catalog;
@@ -40,7 +40,18 @@ impl Kind {
 
     /// An object as it is stored.
     pub(crate) fn to_storage(&self, object: &Value) -> Value {
-        self.convert(object, &self.storage)
+        match &self.source {
+            Source::BuiltIn(_) => self.convert(object, &self.storage),
+            Source::Custom(custom) => custom.to_storage(object.clone(), &self.storage),
+        }
+    }
+
+    /// An object after it has been stored, in the version in which it was written.
+    pub(crate) fn after_storage(&self, object: Value) -> Value {
+        match &self.source {
+            Source::BuiltIn(_) => object,
+            Source::Custom(custom) => custom.after_storage(object, &self.storage),
+        }
     }
 
     /// The state of the schema that objects are written under now.
@@ -80,7 +91,7 @@ impl Kind {
     pub(crate) fn prepare_create(&self, object: &mut Value, context: &strategy::Context<'_>) {
         match &self.source {
             Source::BuiltIn(_) => {
-                strategy::prepare_create(&self.group, &self.version, &self.kind, object, context)
+                strategy::prepare_create(&self.group, &self.version, &self.kind, object, context);
             }
             Source::Custom(custom) => custom.prepare_create(object),
         }
@@ -119,7 +130,7 @@ impl Kind {
                 if subresource.is_empty() {
                     crate::crd::validate(object, Some(old))
                 } else {
-                    Vec::new()
+                    crate::crd::validate_status(object, old)
                 }
             }
             Source::BuiltIn(_) => validate::update(&self.id(), subresource, object, old),
@@ -130,6 +141,7 @@ impl Kind {
     /// What the writer should know.
     pub(crate) fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
         match &self.source {
+            Source::BuiltIn(_) if crate::crd::is_definition(self) => crate::crd::warnings(object, old),
             Source::BuiltIn(_) => validate::warnings(&self.id(), object, old),
             Source::Custom(custom) => custom.warnings(object, old),
         }
@@ -161,12 +173,6 @@ impl Kind {
         selection.fields.matches_name(namespace, name)
             && (!selection.fields.needs_object()
                 || selection.fields.matches(&self.read(stored), &self.selectable))
-    }
-
-    /// Groups and versions in which a built-in kind is served.
-    pub(crate) fn homes(&self) -> Vec<(String, String)> {
-        let same = |kind: &&std::sync::Arc<Kind>| kind.table == self.table && kind.kind == self.kind;
-        Registry::built_in().iter().filter(same).map(|k| (k.group.clone(), k.version.clone())).collect()
     }
 
     /// The type that strategic merge patches look their keys up in.

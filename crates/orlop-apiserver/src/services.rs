@@ -113,7 +113,9 @@ impl Addresses {
             self.ips.insert(ip);
         }
         object::set_at(service, "spec.clusterIP", ip.to_string().into());
-        object::set_at(service, "spec.clusterIPs", json!([ip.to_string()]));
+        if cluster_ip_list(service).is_empty() {
+            object::set_at(service, "spec.clusterIPs", json!([ip.to_string()]));
+        }
     }
 
     fn allocate_ports(

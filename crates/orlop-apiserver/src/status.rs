@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A request that failed, with everything its answer needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ApiError(Box<Failure>);
+pub(crate) struct ApiError(Box<Failure>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Failure {
@@ -23,7 +23,7 @@ struct Failure {
 
 impl ApiError {
     /// A failure without details.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self(Box::new(Failure {
             code,
             reason,
@@ -36,67 +36,67 @@ impl ApiError {
     }
 
     /// 400: the request makes no sense.
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
     /// 500 as it comes from a plain Go error: no reason.
-    pub fn internal_plain(message: impl Into<String>) -> Self {
+    pub(crate) fn internal_plain(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
     /// 500 with the reason and the words of an internal error.
-    pub fn internal(message: &str) -> Self {
+    pub(crate) fn internal(message: &str) -> Self {
         Self::new(500, "InternalError", format!("Internal error occurred: {message}"))
             .with_details(json!({"causes": [{"message": message}]}))
     }
 
     /// 404 for an object.
-    pub fn not_found(group: &str, resource: &str, name: &str) -> Self {
+    pub(crate) fn not_found(group: &str, resource: &str, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{} \"{name}\" not found", qualified(resource, group)))
             .about(group, resource, name)
     }
 
     /// 404 for a path below a known group.
-    pub fn no_such_resource() -> Self {
+    pub(crate) fn no_such_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource").with_details(json!({}))
     }
 
     /// 404 as plain text, for paths that nothing serves.
-    pub fn no_such_page() -> Self {
+    pub(crate) fn no_such_page() -> Self {
         let mut error = Self::new(404, "NotFound", "404 page not found\n");
         error.0.plain = true;
         error
     }
 
     /// 405.
-    pub fn method_not_allowed() -> Self {
+    pub(crate) fn method_not_allowed() -> Self {
         Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
             .with_details(json!({}))
     }
 
     /// 409: the name is taken.
-    pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
+    pub(crate) fn already_exists(group: &str, resource: &str, name: &str) -> Self {
         Self::new(409, "AlreadyExists", format!("{} \"{name}\" already exists", qualified(resource, group)))
             .about(group, resource, name)
     }
 
     /// 409: the object is not what the writer thought.
-    pub fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
+    pub(crate) fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let message =
             format!("Operation cannot be fulfilled on {} \"{name}\": {why}", qualified(resource, group));
         Self::new(409, "Conflict", message).about(group, resource, name)
     }
 
     /// 409 with the words for a lost optimistic lock.
-    pub fn modified(group: &str, resource: &str, name: &str) -> Self {
+    pub(crate) fn modified(group: &str, resource: &str, name: &str) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(group, resource, name, why)
     }
 
     /// 403 by the authoriser or by an admission plugin.
-    pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Self {
+    pub(crate) fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let what = qualified(resource, group);
         let message = if name.is_empty() {
             format!("{what} is forbidden: {why}")
@@ -107,17 +107,17 @@ impl ApiError {
     }
 
     /// 401.
-    pub fn unauthorized() -> Self {
+    pub(crate) fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
     /// 413.
-    pub fn too_large(limit: usize) -> Self {
+    pub(crate) fn too_large(limit: usize) -> Self {
         Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }
 
     /// 415 for a body.
-    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+    pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
         let accepted = accepted.join(", ");
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {accepted}"
@@ -126,19 +126,19 @@ impl ApiError {
     }
 
     /// 406 for an `Accept` header.
-    pub fn not_acceptable(accepted: &[&str]) -> Self {
+    pub(crate) fn not_acceptable(accepted: &[&str]) -> Self {
         let accepted = accepted.join(", ");
         let message = format!("only the following media types are accepted: {accepted}");
         Self::new(406, "NotAcceptable", message)
     }
 
     /// 410: the revision has been forgotten.
-    pub fn expired(message: impl Into<String>) -> Self {
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
     /// 422: the object breaks rules of its kind.
-    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let mut message = format!("{} \"{name}\" is invalid", qualified(kind, group));
         if !errors.is_empty() {
             message = format!("{message}: {}", aggregate(errors.iter().map(ToString::to_string)));
@@ -155,7 +155,7 @@ impl ApiError {
     }
 
     /// 504: a revision that has not happened yet.
-    pub fn too_large_resource_version(asked: u64, current: u64) -> Self {
+    pub(crate) fn too_large_resource_version(asked: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {asked}, current: {current}");
         Self::new(504, "Timeout", format!("Timeout: {message}"))
             .with_details(json!({
@@ -167,7 +167,7 @@ impl ApiError {
 
     /// Replaces the details.
     #[must_use]
-    pub fn with_details(mut self, details: Value) -> Self {
+    pub(crate) fn with_details(mut self, details: Value) -> Self {
         self.0.details = match details {
             Value::Object(map) => Some(map),
             _ => None,
@@ -177,7 +177,7 @@ impl ApiError {
 
     /// Adds a cause.
     #[must_use]
-    pub fn with_cause(mut self, cause: Value) -> Self {
+    pub(crate) fn with_cause(mut self, cause: Value) -> Self {
         let details = self.0.details.get_or_insert_default();
         if let Value::Array(causes) = details.entry("causes").or_insert_with(|| json!([])) {
             causes.push(cause);
@@ -187,45 +187,45 @@ impl ApiError {
 
     /// Adds a `Retry-After` header.
     #[must_use]
-    pub fn with_retry_after(mut self, seconds: u32) -> Self {
+    pub(crate) fn with_retry_after(mut self, seconds: u32) -> Self {
         self.0.retry_after = Some(seconds);
         self
     }
 
     /// Adds the token with which an expired list can go on inconsistently.
     #[must_use]
-    pub fn with_continue(mut self, token: String) -> Self {
+    pub(crate) fn with_continue(mut self, token: String) -> Self {
         self.0.continue_token = Some(token);
         self
     }
 
     /// The HTTP status.
-    pub fn code(&self) -> u16 {
+    pub(crate) fn code(&self) -> u16 {
         self.0.code
     }
 
     /// The machine-readable reason; empty if there is none.
-    pub fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         self.0.reason
     }
 
     /// The message.
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         &self.0.message
     }
 
     /// Seconds for the `Retry-After` header.
-    pub fn retry_after(&self) -> Option<u32> {
+    pub(crate) fn retry_after(&self) -> Option<u32> {
         self.0.retry_after
     }
 
     /// The text, if the answer is not a `Status`.
-    pub fn plain(&self) -> Option<&str> {
+    pub(crate) fn plain(&self) -> Option<&str> {
         self.0.plain.then_some(self.0.message.as_str())
     }
 
     /// The answer's body.
-    pub fn to_status(&self) -> Value {
+    pub(crate) fn to_status(&self) -> Value {
         let f = &self.0;
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -264,6 +264,6 @@ impl fmt::Display for ApiError {
 impl std::error::Error for ApiError {}
 
 /// `deployments.apps`, or `pods` where there is no group.
-pub fn qualified(resource: &str, group: &str) -> String {
+pub(crate) fn qualified(resource: &str, group: &str) -> String {
     if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
 }

@@ -28,7 +28,7 @@ async fn tour(shell: &Shell) -> Result<(), Failure> {
     let mut done = |what: &str| {
         let now = clock.now();
         let micros = now.duration_since(step).as_micros();
-        shell.data(format_args!("{:>8} µs  {what}", micros));
+        shell.data(format_args!("{micros:>8} µs  {what}"));
         step = now;
     };
 

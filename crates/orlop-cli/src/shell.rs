@@ -11,22 +11,25 @@ pub(crate) const EXIT_FAILED: u8 = 1;
 pub(crate) const EXIT_UNREACHABLE: u8 = 4;
 
 /// Where output goes.
-pub(crate) struct Shell(());
+pub(crate) struct Shell {
+    out: io::Stdout,
+    talk: io::Stderr,
+}
 
 impl Shell {
     pub(crate) fn new() -> Self {
-        Self(())
+        Self { out: io::stdout(), talk: io::stderr() }
     }
 
     /// Prints a line of data.
     pub(crate) fn data(&self, line: impl fmt::Display) {
         // A reader that has gone away is no failure of ours.
-        let _ = writeln!(io::stdout(), "{line}");
+        let _ = writeln!(self.out.lock(), "{line}");
     }
 
     /// Prints a line of talk.
     pub(crate) fn say(&self, line: impl fmt::Display) {
-        let _ = writeln!(io::stderr(), "{line}");
+        let _ = writeln!(self.talk.lock(), "{line}");
     }
 
     /// Prints a failure and gives its exit code.

@@ -5,6 +5,7 @@
 //! reported in Go's words.
 
 use regex::Regex;
+use std::fmt::Write;
 
 /// The names of classes in double brackets.
 const CLASS_NAMES: [&str; 14] = [
@@ -55,8 +56,8 @@ fn translate(pattern: &str) -> Result<String, String> {
                 reader.repetition(start, repeatable, last_repeat, 1)?;
                 repeat = Some(start);
             }
-            '{' => match reader.counted() {
-                Some(Counted { length, min, max }) => {
+            '{' => {
+                if let Some(Counted { length, min, max }) = reader.counted() {
                     let text = &pattern[start..start + length];
                     let too_many = |count: Option<u32>| count.is_some_and(|count| count > REPEAT_MAX);
                     if too_many(Some(min)) || too_many(max) || max.is_some_and(|max| min > max) {
@@ -64,13 +65,12 @@ fn translate(pattern: &str) -> Result<String, String> {
                     }
                     reader.repetition(start, repeatable, last_repeat, length)?;
                     repeat = Some(start);
-                }
-                None => {
+                } else {
                     reader.next();
                     reader.out.push_str("\\{");
                     repeatable = true;
                 }
-            },
+            }
             '[' => {
                 reader.class()?;
                 repeatable = true;
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
     fn character(&mut self) -> Result<(), String> {
         let rest = self.rest();
         let c = rest[1..].chars().next().unwrap_or_default();
-        let whole = &rest[..1 + c.len_utf8()];
+        let whole = &rest[..=c.len_utf8()];
         match c {
             'p' | 'P' => {
                 let body = &rest[2..];
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
                 let octal = u32::from_str_radix(&digits, 8).ok();
                 match octal {
                     Some(code) if c == '0' || digits.len() > 1 => {
-                        self.out.push_str(&format!("\\x{{{code:x}}}"));
+                        let _ = write!(self.out, "\\x{{{code:x}}}");
                         self.at += 1 + digits.len();
                     }
                     _ => return Err(fault("invalid escape sequence", whole)),
@@ -321,20 +321,17 @@ impl<'a> Reader<'a> {
                 }
                 '[' if self.rest().starts_with("[:") => {
                     let rest = self.rest();
-                    match rest.find(":]") {
-                        Some(end) => {
-                            let whole = &rest[..end + 2];
-                            let name = whole[2..end].trim_start_matches('^');
-                            if !CLASS_NAMES.contains(&name) {
-                                return Err(fault("invalid character class range", whole));
-                            }
-                            self.out.push_str(whole);
-                            self.at += whole.len();
+                    if let Some(end) = rest.find(":]") {
+                        let whole = &rest[..end + 2];
+                        let name = whole[2..end].trim_start_matches('^');
+                        if !CLASS_NAMES.contains(&name) {
+                            return Err(fault("invalid character class range", whole));
                         }
-                        None => {
-                            self.next();
-                            self.out.push_str("\\[");
-                        }
+                        self.out.push_str(whole);
+                        self.at += whole.len();
+                    } else {
+                        self.next();
+                        self.out.push_str("\\[");
                     }
                 }
                 _ => self.range()?,

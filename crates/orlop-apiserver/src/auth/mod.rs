@@ -142,7 +142,7 @@ impl Auth {
     }
 
     /// `/.well-known/openid-configuration`.
-    pub(crate) fn openid_configuration(&self, headers: &HeaderMap) -> Value {
+    pub(crate) fn openid_configuration(headers: &HeaderMap) -> Value {
         let host =
             headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:6443");
         json!({

@@ -1,114 +1,119 @@
 //! A custom kind: one version of a definition, with its schema ready to be used.
 
+use super::conditions;
+use super::metadata::ServerMetadata;
 use crate::kind::{Kind, Source, Subresource, table_name};
 use crate::object;
 use crate::route::api_version;
 use crate::selector::fields::Selectable;
+use base64::Engine;
+use orlop_kinds::json::normalise_numbers;
 use orlop_kinds::validate::{Scope, object_meta_create, object_meta_update};
-use orlop_merge::{ObjectType, Schema, UnknownFields};
-use orlop_schema::field::{FieldError, Path};
-use orlop_schema::names::NameRule;
-use orlop_store::Table;
+use orlop_merge::{ObjectType, UnknownFields};
+use orlop_schema::field::{FieldError, Path, go_quote};
+use orlop_schema::names::{self, NameRule};
+use orlop_schema::structural::embedded::{self, Malformed, Metadata, Place};
+use orlop_schema::structural::{Schema, default, lists, prune, validate};
+use orlop_store::{Revision, Table};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// What a definition says about one version of its kind.
 #[derive(Debug)]
-pub struct CustomKind {
+pub(crate) struct CustomKind {
     /// The definition's name.
     pub(crate) definition: String,
-    /// Changes whenever the definition's spec does.
+    /// The state of the definition that this was made from.
+    pub(super) revision: Revision,
+    /// Changes whenever the definition's spec does, and is never the same for two definitions.
     state: u64,
     version: Value,
-    types: Arc<BTreeMap<String, ObjectType>>,
+    terminating: bool,
+    /// Whether stored objects look the same in this version, but for their `apiVersion`.
+    plain: bool,
+    schema: Arc<Schema>,
+    versions: Arc<Versions>,
+}
+
+/// What all versions of a kind share.
+#[derive(Debug)]
+struct Versions {
+    schemas: BTreeMap<String, Arc<Schema>>,
+    types: BTreeMap<String, ObjectType>,
+}
+
+impl Versions {
+    fn of(spec: &Value) -> Self {
+        let group = object::text(spec, "group");
+        let unknown = if spec["preserveUnknownFields"] == true {
+            UnknownFields::Preserved
+        } else {
+            UnknownFields::Refused
+        };
+        let mut all = Self { schemas: BTreeMap::new(), types: BTreeMap::new() };
+        for version in spec["versions"].as_array().into_iter().flatten() {
+            let name = api_version(group, object::text(version, "name"));
+            let schema = version["schema"].get("openAPIV3Schema");
+            let parsed = Schema::parse(schema.unwrap_or(&Value::Null));
+            all.schemas.insert(name.clone(), Arc::new(parsed));
+            all.types.insert(name, orlop_merge::Schema::custom_resource(schema, unknown));
+        }
+        all
+    }
 }
 
 impl CustomKind {
-    /// All served versions of an established definition, as kinds.
-    pub(crate) fn load(definition: &Value) -> Vec<Kind> {
+    /// All served versions of an established definition, as kinds; `known` is any of its kinds made before.
+    pub(crate) fn load(definition: &Value, revision: Revision, known: Option<&Self>) -> Vec<Kind> {
         let spec = &definition["spec"];
         let group = object::text(spec, "group");
         let names = &definition["status"]["acceptedNames"];
-        let versions = spec["versions"].as_array().cloned().unwrap_or_default();
-        let types: BTreeMap<String, ObjectType> = versions
-            .iter()
-            .map(|version| {
-                let schema = version["schema"].get("openAPIV3Schema");
-                let unknown = if spec["preserveUnknownFields"] == true {
-                    UnknownFields::Preserved
-                } else {
-                    UnknownFields::Refused
-                };
-                (api_version(group, object::text(version, "name")), Schema::custom_resource(schema, unknown))
-            })
-            .collect();
-        let types = Arc::new(types);
-        let storage = versions.iter().find(|version| version["storage"] == true);
-        let storage =
-            storage.map(|version| api_version(group, object::text(version, "name"))).unwrap_or_default();
+        let state = state_of(definition);
+        let versions = known
+            .filter(|known| known.state == state)
+            .map_or_else(|| Arc::new(Versions::of(spec)), |known| known.versions.clone());
+        let all: Vec<&Value> = spec["versions"].as_array().into_iter().flatten().collect();
+        let stored = all.iter().find(|version| version["storage"] == true).copied().unwrap_or(&Value::Null);
+        let storage = api_version(group, object::text(stored, "name"));
         let list = |value: &Value| -> Vec<String> {
             value.as_array().into_iter().flatten().filter_map(|v| Some(v.as_str()?.to_owned())).collect()
         };
-        let plural = object::text(names, "plural");
-        versions
-            .iter()
-            .filter(|version| version["served"] == true)
+        let text = |field: &str| object::text(names, field).to_owned();
+        let served = all.iter().filter(|version| version["served"] == true);
+        served
             .map(|version| {
-                let mut subresources = BTreeMap::new();
-                let verbs = |verbs: &[&str]| verbs.iter().map(|verb| (*verb).to_owned()).collect::<Vec<_>>();
                 let name = object::text(version, "name");
-                if version["subresources"].get("status").is_some() {
-                    let status = Subresource {
-                        group: group.to_owned(),
-                        version: name.to_owned(),
-                        kind: object::text(names, "kind").to_owned(),
-                        verbs: verbs(&["get", "patch", "update"]),
-                    };
-                    subresources.insert("status".to_owned(), status);
-                }
-                if version["subresources"].get("scale").is_some_and(Value::is_object) {
-                    let scale = Subresource {
-                        group: "autoscaling".to_owned(),
-                        version: "v1".to_owned(),
-                        kind: "Scale".to_owned(),
-                        verbs: verbs(&["get", "patch", "update"]),
-                    };
-                    subresources.insert("scale".to_owned(), scale);
-                }
+                let custom = Self {
+                    definition: object::meta_str(definition, "name").to_owned(),
+                    revision,
+                    state,
+                    version: (*version).clone(),
+                    terminating: conditions::is_true(definition, "Terminating"),
+                    plain: version["schema"] == stored["schema"],
+                    schema: versions.schemas.get(&api_version(group, name)).cloned().unwrap_or_default(),
+                    versions: versions.clone(),
+                };
                 let selectable = version["selectableFields"].as_array().into_iter().flatten();
                 let selectable =
                     selectable.map(|f| object::text(f, "jsonPath").trim_start_matches('.').to_owned());
-                let custom = Self {
-                    definition: object::meta_str(definition, "name").to_owned(),
-                    state: object::meta_i64(definition, "generation").unwrap_or(0) as u64,
-                    version: version.clone(),
-                    types: types.clone(),
-                };
                 Kind {
                     group: group.to_owned(),
                     version: name.to_owned(),
-                    kind: object::text(names, "kind").to_owned(),
-                    list_kind: object::text(names, "listKind").to_owned(),
-                    plural: plural.to_owned(),
-                    singular: object::text(names, "singular").to_owned(),
+                    kind: text("kind"),
+                    list_kind: text("listKind"),
+                    plural: text("plural"),
+                    singular: text("singular"),
                     short_names: list(&names["shortNames"]),
                     categories: list(&names["categories"]),
                     namespaced: spec["scope"] == "Namespaced",
-                    verbs: verbs(&[
-                        "delete",
-                        "deletecollection",
-                        "get",
-                        "list",
-                        "patch",
-                        "create",
-                        "update",
-                        "watch",
-                    ]),
-                    storage_version_hash: String::new(),
-                    table: Table::new(&table_name(group, plural)),
+                    verbs: VERBS.map(str::to_owned).to_vec(),
+                    storage_version_hash: storage_hash(group, object::text(stored, "name"), &text("kind")),
+                    table: Table::new(&table_name(group, &text("plural"))),
                     storage: storage.clone(),
-                    subresources,
+                    subresources: subresources(version, group, name, &text("kind")),
                     selectable: Selectable::custom(selectable),
                     source: Source::Custom(Arc::new(custom)),
                 }
@@ -123,7 +128,12 @@ impl CustomKind {
 
     /// Whether an object written under this state needs nothing done when it is read.
     pub(crate) fn is_current(&self, state: u64) -> bool {
-        self.state == state
+        self.plain && self.state == state
+    }
+
+    /// Whether the definition is being deleted, so that nothing new may be created.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.terminating
     }
 
     /// The scale subresource of this version.
@@ -131,29 +141,99 @@ impl CustomKind {
         self.version["subresources"]["scale"].clone()
     }
 
-    /// Merge types of all versions.
-    pub(crate) fn object_types(&self) -> &BTreeMap<String, ObjectType> {
-        &self.types
+    /// The schema of this version as it was written.
+    pub(super) fn open_api_schema(&self) -> &Value {
+        &self.version["schema"]["openAPIV3Schema"]
     }
 
-    /// A stored object in a version.
+    /// Merge types of all versions.
+    pub(crate) fn object_types(&self) -> &BTreeMap<String, ObjectType> {
+        &self.versions.types
+    }
+
+    /// A stored object in a version: as the schemas of today would have it.
     pub(crate) fn read(&self, mut object: Value, api_version: &str, state: u64) -> Value {
-        object["apiVersion"] = api_version.into();
-        if !self.is_current(state) {
-            self.default(&mut object);
+        if self.state != state
+            && let Some(schema) = self.versions.schemas.get(object::text(&object, "apiVersion"))
+        {
+            conform(&mut object, schema);
+            default::default(&mut object, schema);
+            if object::meta_i64(&object, "generation").unwrap_or(0) == 0 {
+                object::set_meta(&mut object, "generation", 1);
+            }
+        }
+        self.convert(object, api_version)
+    }
+
+    /// An object as it is stored, in the storage version.
+    pub(crate) fn to_storage(&self, object: Value, storage: &str) -> Value {
+        let mut stored = self.convert(object, storage);
+        if let Some(schema) = self.versions.schemas.get(storage).filter(|_| !self.plain) {
+            default::default(&mut stored, schema);
+        }
+        stored
+    }
+
+    /// An object of this version after it has been stored: what the storage version cannot hold is gone.
+    pub(crate) fn after_storage(&self, object: Value, storage: &str) -> Value {
+        if self.plain {
+            return object;
+        }
+        let version = object::text(&object, "apiVersion").to_owned();
+        self.convert(self.to_storage(object, storage), &version)
+    }
+
+    /// A field of an object that another version does not have.
+    pub(crate) fn undeclared(&self, object: &Value, api_version: &str) -> Option<String> {
+        let schema = self.versions.schemas.get(api_version)?;
+        prune::prune(&mut object.clone(), schema).into_iter().next()
+    }
+
+    fn convert(&self, mut object: Value, to: &str) -> Value {
+        if object::text(&object, "apiVersion") == to {
+            return object;
+        }
+        object["apiVersion"] = to.into();
+        if let Some(schema) = self.versions.schemas.get(to) {
+            conform(&mut object, schema);
         }
         object
     }
 
-    /// Checks the structure of an object.
-    #[expect(clippy::unused_self, reason = "the schema will be asked here")]
-    pub(crate) fn decode(&self, value: Value) -> Result<(Value, Vec<String>), String> {
-        Ok((value, Vec::new()))
+    /// Gives an object that a client sent its form: metadata as such, nothing undeclared, no empty nulls.
+    pub(crate) fn decode(&self, mut value: Value) -> Result<(Value, Vec<String>), String> {
+        normalise_numbers(&mut value);
+        let mut unknown = Vec::new();
+        let metadata = match value.get("metadata") {
+            None => None,
+            Some(metadata) => {
+                let (decoded, fields) = ServerMetadata.decode(metadata)?;
+                unknown.extend(fields.iter().map(|field| format!("metadata.{field}")));
+                Some(decoded)
+            }
+        };
+        unknown.extend(prune::prune(&mut value, &self.schema));
+        default::prune_nulls(&mut value, &self.schema);
+        let coerced = embedded::coerce(
+            &mut value,
+            &self.schema,
+            &Path::root(),
+            Place::Part,
+            &ServerMetadata,
+            Malformed::Refused,
+        );
+        unknown.extend(coerced.map_err(|error| error.to_string())?);
+        if let Some(metadata) = metadata {
+            value["metadata"] = metadata;
+        }
+        let unknown = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+        Ok((value, unknown))
     }
 
     /// Sets defaults.
-    #[expect(clippy::unused_self, reason = "the schema will be asked here")]
-    pub(crate) fn default(&self, _object: &mut Value) {}
+    pub(crate) fn default(&self, object: &mut Value) {
+        default::default(object, &self.schema);
+    }
 
     fn has_status(&self) -> bool {
         self.version["subresources"].get("status").is_some()
@@ -172,72 +252,109 @@ impl CustomKind {
     /// What becomes of a changed object.
     pub(crate) fn prepare_update(&self, subresource: &str, object: &mut Value, old: &Value) {
         if subresource == "status" {
-            let status = object.get("status").cloned();
-            let managed = object["metadata"].get("managedFields").cloned().unwrap_or_default();
-            let version = object["metadata"].get("resourceVersion").cloned().unwrap_or_default();
-            *object = old.clone();
-            match (object.as_object_mut(), status) {
-                (Some(fields), Some(status)) => {
-                    fields.insert("status".to_owned(), status);
-                }
-                (Some(fields), None) => {
-                    fields.remove("status");
-                }
-                _ => {}
-            }
-            object::set_meta(object, "managedFields", managed);
-            object::set_meta(object, "resourceVersion", version);
+            let mut next = old.clone();
+            object::copy_field(&mut next, object, "status");
+            object::copy_meta(&mut next, object, "managedFields");
+            object::copy_meta(&mut next, object, "resourceVersion");
+            *object = next;
             return;
         }
         if self.has_status() {
             object::copy_field(object, old, "status");
         }
-        let without = |value: &Value| {
-            let mut copy = value.clone();
-            if let Some(fields) = copy.as_object_mut() {
-                fields.remove("metadata");
-                if self.has_status() {
-                    fields.remove("status");
-                }
-            }
-            copy
+        let fields = |value: &Value| -> BTreeMap<String, Value> {
+            let all = value.as_object().into_iter().flatten();
+            all.filter(|(name, _)| *name != "metadata").map(|(n, v)| (n.clone(), v.clone())).collect()
         };
-        if without(object) != without(old) {
+        if fields(object) != fields(old) {
             let generation = object::meta_i64(old, "generation").unwrap_or(0);
             object::set_meta(object, "generation", generation + 1);
         }
     }
 
-    fn scope(kind: &Kind) -> Scope {
-        if kind.namespaced { Scope::Namespaced } else { Scope::Cluster }
-    }
-
     /// What is wrong with a new object.
-    #[expect(clippy::unused_self, reason = "the schema will be asked here")]
     pub(crate) fn validate_create(&self, kind: &Kind, object: &Value) -> Vec<FieldError> {
-        let empty = json!({});
-        let meta = object.get("metadata").unwrap_or(&empty);
-        object_meta_create(meta, Self::scope(kind), NameRule::Subdomain, &Path::new("metadata"))
+        let mut errors = type_errors(kind, object);
+        if !errors.is_empty() {
+            return errors;
+        }
+        let scope = if kind.namespaced { Scope::Namespaced } else { Scope::Cluster };
+        let metadata = Path::new("metadata");
+        errors.extend(object_meta_create(meta(object), scope, NameRule::Subdomain, &metadata));
+        errors.extend(validate::validate(object, &self.schema, None));
+        errors.extend(self.scale_errors(object, ScalePart::All));
+        errors.extend(self.embedded_errors(object));
+        errors.extend(lists::validate(object, &self.schema));
+        errors
     }
 
-    /// What is wrong with a changed object.
-    #[expect(clippy::unused_self, reason = "the schema will be asked here")]
+    /// What is wrong with a changed object; what was wrong before and has not changed may stay.
     pub(crate) fn validate_update(
         &self,
-        _kind: &Kind,
-        _subresource: &str,
+        kind: &Kind,
+        subresource: &str,
         object: &Value,
         old: &Value,
     ) -> Vec<FieldError> {
-        let empty = json!({});
-        let meta = |object: &Value| object.get("metadata").cloned().unwrap_or_else(|| empty.clone());
-        object_meta_update(&meta(object), &meta(old), &Path::new("metadata"))
+        let mut errors = type_errors(kind, object);
+        if !errors.is_empty() {
+            return errors;
+        }
+        errors.extend(object_meta_update(meta(object), meta(old), &Path::new("metadata")));
+        if subresource == "status" {
+            errors.extend(self.status_errors(object, old));
+            errors.extend(self.scale_errors(object, ScalePart::Status));
+        } else {
+            errors.extend(validate::validate_update(object, &self.schema, old, None));
+            errors.extend(self.scale_errors(object, ScalePart::All));
+            errors.extend(self.embedded_errors(object));
+        }
+        if lists::validate(old, &self.schema).is_empty() {
+            errors.extend(lists::validate(object, &self.schema));
+        }
+        errors
     }
 
-    /// What the writer should know.
-    #[expect(clippy::unused_self, reason = "the schema will be asked here")]
-    pub(crate) fn warnings(&self, _object: &Value, _old: Option<&Value>) -> Vec<String> {
-        Vec::new()
+    fn status_errors(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let (Some(status), Some(schema)) = (object.get("status"), self.schema.properties.get("status"))
+        else {
+            return Vec::new();
+        };
+        let path = Path::new("status");
+        match old.get("status") {
+            Some(old) => validate::validate_update(status, schema, old, Some(&path)),
+            None => validate::validate(status, schema, Some(&path)),
+        }
+    }
+
+    fn embedded_errors(&self, object: &Value) -> Vec<FieldError> {
+        embedded::validate(object, &self.schema, &Path::root(), Place::Part, &ServerMetadata)
+    }
+
+    fn scale_errors(&self, object: &Value, part: ScalePart) -> Vec<FieldError> {
+        let scale = &self.version["subresources"]["scale"];
+        let Some(scale) = Some(scale).filter(|scale| scale.is_object()) else { return Vec::new() };
+        let mut errors = Vec::new();
+        if part == ScalePart::All {
+            errors.extend(replicas_error(object, object::text(scale, "specReplicasPath")));
+        }
+        errors.extend(replicas_error(object, object::text(scale, "statusReplicasPath")));
+        let selector = object::text(scale, "labelSelectorPath");
+        if !selector.is_empty()
+            && let Err(why) = nested(object, selector, "string", Value::is_string)
+        {
+            errors.push(FieldError::invalid(&Path::new(selector), &Value::from(""), why));
+        }
+        errors
+    }
+
+    /// What the writer should know: finalizers without a domain clash easily.
+    #[expect(clippy::unused_self, reason = "a question to the kind, as its siblings are")]
+    pub(crate) fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let known = old.map(object::finalizers).unwrap_or_default();
+        let added: BTreeSet<&str> =
+            object::finalizers(object).into_iter().filter(|name| !known.contains(name)).collect();
+        added.into_iter().flat_map(finalizer_warnings).collect()
     }
 
     /// The warning that every use of a deprecated version gets.
@@ -252,4 +369,139 @@ impl CustomKind {
             own.to_owned()
         })
     }
+}
+
+/// Drops from an object what a schema does not have.
+fn conform(object: &mut Value, schema: &Schema) {
+    prune::prune(object, schema);
+    default::prune_nulls(object, schema);
+    // What is malformed is dropped, so there is nothing to report.
+    let _ = embedded::coerce(object, schema, &Path::root(), Place::Part, &ServerMetadata, Malformed::Dropped);
+}
+
+/// FNV-1a over the definition's identity and generation: no two states share a number.
+fn state_of(definition: &Value) -> u64 {
+    let generation = object::meta_i64(definition, "generation").unwrap_or(0);
+    let identity = format!("{}/{generation}", object::meta_str(definition, "uid"));
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    identity.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// The hash by which discovery tells storage versions apart.
+fn storage_hash(group: &str, version: &str, kind: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, format!("{group}/{version}/{kind}").as_bytes());
+    base64::engine::general_purpose::STANDARD.encode(&digest.as_ref()[..8])
+}
+
+fn subresources(version: &Value, group: &str, name: &str, kind: &str) -> BTreeMap<String, Subresource> {
+    let verbs = || ["get", "patch", "update"].map(str::to_owned).to_vec();
+    let make = |group: &str, version: &str, kind: &str| Subresource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+        verbs: verbs(),
+    };
+    let declared = &version["subresources"];
+    let mut all = BTreeMap::new();
+    if declared.get("status").is_some() {
+        all.insert("status".to_owned(), make(group, name, kind));
+    }
+    if declared.get("scale").is_some_and(Value::is_object) {
+        all.insert("scale".to_owned(), make("autoscaling", "v1", "Scale"));
+    }
+    all
+}
+
+fn meta(object: &Value) -> &Value {
+    object.get("metadata").unwrap_or(&Value::Null)
+}
+
+fn type_errors(kind: &Kind, object: &Value) -> Vec<FieldError> {
+    [("kind", kind.kind.clone()), ("apiVersion", kind.api_version())]
+        .into_iter()
+        .filter(|(field, wanted)| object::text(object, field) != wanted)
+        .map(|(field, wanted)| {
+            let value = json!(object::text(object, field));
+            FieldError::invalid(&Path::new(field), &value, format!("must be {wanted}"))
+        })
+        .collect()
+}
+
+/// Which part of a scale a write can change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ScalePart {
+    All,
+    Status,
+}
+
+fn replicas_error(object: &Value, field: &str) -> Option<FieldError> {
+    let path = Path::new(field);
+    match nested(object, field, "int64", |value| value.as_i64().is_some()) {
+        Err(why) => Some(FieldError::invalid(&path, &json!(0), why)),
+        Ok(value) => {
+            let replicas = value.and_then(Value::as_i64).unwrap_or(0);
+            let why = if replicas < 0 {
+                "should be a non-negative integer".to_owned()
+            } else if replicas > i64::from(i32::MAX) {
+                format!("should be less than or equal to {}", i32::MAX)
+            } else {
+                return None;
+            };
+            Some(FieldError::invalid(&path, &json!(replicas), why))
+        }
+    }
+}
+
+/// The value at a path, which must be of a type if it is there; Go's words if it is not.
+fn nested<'a>(
+    object: &'a Value,
+    path: &str,
+    wanted: &str,
+    is_wanted: impl Fn(&Value) -> bool,
+) -> Result<Option<&'a Value>, String> {
+    let fields: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    let complain = |depth: usize, value: &Value, wanted: &str| {
+        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let path = fields[..depth].join(".");
+        Err(format!(".{path} accessor error: {shown} is of the type {}, expected {wanted}", go_type(value)))
+    };
+    let mut here = object;
+    for (depth, field) in fields.iter().enumerate() {
+        let Some(map) = here.as_object() else {
+            return if here.is_null() { Ok(None) } else { complain(depth, here, "map[string]interface {}") };
+        };
+        match map.get(*field) {
+            Some(value) => here = value,
+            None => return Ok(None),
+        }
+    }
+    if is_wanted(here) { Ok(Some(here)) } else { complain(fields.len(), here, wanted) }
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::String(_) => "string",
+        Value::Number(number) if number.as_i64().is_some() => "int64",
+        Value::Number(_) => "float64",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+fn finalizer_warnings(name: &str) -> Vec<String> {
+    const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+    let lead = format!("metadata.finalizers: {}", go_quote(name));
+    let mut warnings: Vec<String> =
+        names::qualified_name(name).into_iter().map(|why| format!("{lead}: {why}")).collect();
+    if !name.contains('/') && !STANDARD.contains(&name) {
+        let how = if name.contains('.') {
+            "prefer a domain-qualified finalizer name including a path (/)"
+        } else {
+            "prefer a domain-qualified finalizer name"
+        };
+        warnings.push(format!("{lead}: {how} to avoid accidental conflicts with other finalizer writers"));
+    }
+    warnings
 }

@@ -1,10 +1,15 @@
 //! Custom kinds: from CustomResourceDefinitions to descriptors, and the controllers for them that live in the
 //! server itself (naming, establishing, finalising).
 
+mod conditions;
 mod definition;
 mod kind;
 mod lifecycle;
+mod metadata;
+mod naming;
+mod openapi;
 
-pub(crate) use definition::{is_definition, validate};
+pub(crate) use definition::{is_definition, validate, validate_status, warnings};
 pub(crate) use kind::CustomKind;
-pub(crate) use lifecycle::{changed, instance_changed, openapi, reload};
+pub(crate) use lifecycle::{begin_deletion, changed, instance_changed, reload};
+pub(crate) use openapi::document as openapi;

@@ -94,7 +94,7 @@ impl Call {
         if !value.is_object() {
             return Err(unrecognized(&expected, &not_an_object(&value), &body));
         }
-        let (object, unknown) = self.decode_value(value, expected)?;
+        let (object, unknown) = Self::decode_value(value, expected)?;
         let mut strict: Vec<String> = duplicates.into_iter().chain(unknown).collect();
         if let (true, Rules::Type(id), "application/json") =
             (strict.len() > 1, expected.rules, content_type.as_str())
@@ -108,10 +108,13 @@ impl Call {
 
     /// A value as an object of some kind, with the names of fields that do not belong.
     pub(super) fn decode_value(
-        &self,
         mut value: Value,
         expected: Expected<'_>,
     ) -> Result<(Value, Vec<String>), ApiError> {
+        if !value.is_object() && !value.is_null() {
+            let why = not_an_object(&value);
+            return Err(ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}")));
+        }
         let (kind, version) =
             (object::text(&value, "kind").to_owned(), object::text(&value, "apiVersion").to_owned());
         match expected.rules {
@@ -132,14 +135,6 @@ impl Call {
                 if kind.is_empty() {
                     let why = format!("Object 'Kind' is missing in '{value}'");
                     return Err(unrecognized_plain(&expected, &why, value.to_string().as_bytes()));
-                }
-                if kind != expected.kind {
-                    let why = format!("no kind \"{kind}\" is registered");
-                    return Err(ApiError::bad_request(format!(
-                        "{kind} in version \"{}\" cannot be handled as a {}: {why}",
-                        version.rsplit('/').next().unwrap_or_default(),
-                        expected.kind
-                    )));
                 }
                 if version != expected.api_version() {
                     return Err(ApiError::bad_request(format!(

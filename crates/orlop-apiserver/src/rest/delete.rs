@@ -180,6 +180,9 @@ impl Call {
         let mut next = live.clone();
         let finalizers = kind.deletion_finalizers(live, options);
         let deleting = object::is_deleting(live);
+        if crate::crd::is_definition(kind) && !deleting {
+            return Some(crate::crd::begin_deletion(live, &self.server.now()));
+        }
         if let Some(phase) = kind.namespace_deletion(live) {
             // A namespace ends when its content has ended; someone else sees to that.
             if !phase {

@@ -18,6 +18,8 @@ struct Continue {
     /// The revision of the list; `None` goes on with the newest state.
     revision: Option<Revision>,
     start: Key,
+    /// The start as the token says it: without the namespace, which the path says.
+    token_start: String,
 }
 
 /// Which objects a request is about.
@@ -113,7 +115,7 @@ impl Call {
                     Err(ApiError::too_large_resource_version(revision.0, current.0))
                 }
                 Err(ReadAtError::Compacted(_)) => {
-                    let start = format!("{}\u{0}", place.start.as_str().trim_end_matches('\u{0}'));
+                    let start = format!("{}\u{0}", place.token_start.trim_end_matches('\u{0}'));
                     Err(ApiError::expired(CONTINUE_EXPIRED).with_continue(encode_token(-1, &start)))
                 }
             };
@@ -156,6 +158,9 @@ impl Call {
         }
         if let Some(token) = &chunk.token {
             metadata["continue"] = token.as_str().into();
+        } else if self.kind.custom().is_some() && !metadata_only {
+            // Lists of custom objects always have the field.
+            metadata["continue"] = "".into();
         }
         if let Some(remaining) = chunk.remaining {
             metadata["remainingItemCount"] = remaining.into();
@@ -231,7 +236,8 @@ fn parse_continue(token: &str, prefix: &str) -> Result<Option<Continue>, ApiErro
         return Err(invalid(&format!("invalid start key: {start}")));
     }
     let revision = u64::try_from(revision).ok().map(Revision);
-    Ok(Some(Continue { revision, start: Key::from_text(&format!("{prefix}{start}")) }))
+    let place = Key::from_text(&format!("{prefix}{start}"));
+    Ok(Some(Continue { revision, start: place, token_start: start.to_owned() }))
 }
 
 /// Go's words for base64 that is none.

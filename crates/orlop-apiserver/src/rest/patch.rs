@@ -4,10 +4,12 @@ use super::Call;
 use super::decode::Expected;
 use super::render::Answer;
 use super::write::{IfAbsent, Next};
+use crate::kind::{Kind, Source};
 use crate::object;
 use crate::options::{FieldValidation, Force, WriteOptions, WriteVerb};
 use crate::status::ApiError;
 use crate::{negotiate, yaml};
+use orlop_kinds::codec::{Touched, go_text};
 use orlop_kinds::json as strict_json;
 use orlop_merge::{json_merge, json_patch, strategic};
 use orlop_schema::field::{Fault, FieldError, Path};
@@ -139,7 +141,7 @@ impl Call {
             }
             (Patch::Strategic(patch), Some(live)) => strategic_patch(&kind, live, patch)?,
         };
-        let mut object = self.decode_patched(patched, options)?;
+        let mut object = self.decode_patched(patched, patch, options)?;
         self.check_name(&object)?;
         self.check_namespace(&mut object)?;
         kind.default(&mut object);
@@ -147,24 +149,25 @@ impl Call {
     }
 
     /// Decodes the result of a patch; what is wrong with it is the patch's fault.
-    fn decode_patched(&mut self, patched: Value, options: &WriteOptions) -> Result<Value, ApiError> {
+    fn decode_patched(
+        &mut self,
+        patched: Value,
+        patch: &Patch,
+        options: &WriteOptions,
+    ) -> Result<Value, ApiError> {
         let kind = self.kind.clone();
         let expected = Expected::of(&kind);
-        let text = patched.to_string();
-        let changed_kind = object::text(&patched, "kind") != kind.kind
-            || object::text(&patched, "apiVersion") != kind.api_version();
-        let (object, unknown) = self.decode_value(patched, expected).map_err(|error| {
-            let why = error.message().to_owned();
+        let quoted = patched.clone();
+        let refuse = |why: &str| patch_refused(&kind, &quoted, patch, why);
+        let (object, unknown) = Self::decode_value(patched, expected).map_err(|error| {
             let prefix = format!(
                 "{} in version \"{}\" cannot be handled as a {}: ",
                 kind.kind, kind.version, kind.kind
             );
-            let why = why.strip_prefix(&prefix).unwrap_or(&why).to_owned();
-            patch_refused(&kind.group, &kind.kind, &self.route.name, &text, &why, changed_kind)
+            refuse(error.message().strip_prefix(&prefix).unwrap_or(error.message()))
         })?;
         if options.field_validation == FieldValidation::Strict && !unknown.is_empty() {
-            let why = format!("strict decoding error: {}", unknown.join(", "));
-            return Err(patch_refused(&kind.group, &kind.kind, &self.route.name, &text, &why, false));
+            return Err(refuse(&format!("strict decoding error: {}", unknown.join(", "))));
         }
         self.report_strict(unknown, options.field_validation, &expected)?;
         Ok(object)
@@ -242,7 +245,7 @@ impl Call {
         if live.is_none() && object::meta_str(&object, "name").is_empty() {
             object::set_meta(&mut object, "name", self.route.name.as_str());
         }
-        let (mut object, unknown) = self.decode_value(object, Expected::of(&kind))?;
+        let (mut object, unknown) = Self::decode_value(object, Expected::of(&kind))?;
         self.report_strict(unknown, options.field_validation, &Expected::of(&kind))?;
         self.check_name(&object)?;
         self.check_namespace(&mut object)?;
@@ -283,19 +286,44 @@ pub(super) fn json_patch_error(error: json_patch::JsonPatchError) -> ApiError {
     }
 }
 
-/// 422 with the whole patched object in its text, as the real server gives it.
-fn patch_refused(
-    group: &str,
-    kind: &str,
-    name: &str,
-    object: &str,
-    why: &str,
-    _changed_kind: bool,
-) -> ApiError {
-    let path = Path::new("patch");
-    let quoted = orlop_schema::field::go_quote(object);
-    let error = FieldError::with_value(Fault::Invalid, &path, Some(quoted), why);
-    ApiError::invalid(group, kind, name, &[error])
+/// 422 with the whole patched object in its text, as the real server gives it: no kind, no name.
+fn patch_refused(kind: &Kind, patched: &Value, patch: &Patch, why: &str) -> ApiError {
+    let pointers;
+    let touched = match patch {
+        Patch::Merge(patch) => Touched::Like(patch),
+        Patch::Json(operations) => {
+            pointers = touched_by(operations);
+            Touched::Like(&pointers)
+        }
+        Patch::Strategic(_) | Patch::Apply(_) => Touched::Everything,
+    };
+    let text = match &kind.source {
+        Source::BuiltIn(id) => go_text(*id, patched, touched),
+        Source::Custom(_) => patched.to_string(),
+    };
+    let quoted = orlop_schema::field::go_quote(&text);
+    let error = FieldError::with_value(Fault::Invalid, &Path::new("patch"), Some(quoted), why);
+    ApiError::invalid("", "", "", &[error])
+}
+
+/// The shape of what JSON patch operations went through.
+fn touched_by(operations: &Value) -> Value {
+    let mut shape = serde_json::json!({});
+    for operation in operations.as_array().into_iter().flatten() {
+        for pointer in ["path", "from"].into_iter().filter_map(|name| operation.get(name)?.as_str()) {
+            let mut here = &mut shape;
+            let parts: Vec<&str> = pointer.split('/').skip(1).collect();
+            for part in &parts[..parts.len().saturating_sub(1)] {
+                let name = part.replace("~1", "/").replace("~0", "~");
+                here = here
+                    .as_object_mut()
+                    .expect("only objects are made here")
+                    .entry(name)
+                    .or_insert_with(|| serde_json::json!({}));
+            }
+        }
+    }
+    shape
 }
 
 fn json_type(value: &Value) -> &'static str {

@@ -17,7 +17,7 @@ const DISRUPTED_MAX: usize = 2000;
 
 impl Call {
     /// POST of a Binding: the pod gets its node.
-    pub(super) async fn bind(&mut self) -> Result<Answer, ApiError> {
+    pub(super) fn bind(&mut self) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let mut binding = self.decode_as(Expected::built_in("", "v1", "Binding")?, FieldValidation::Warn)?;
         self.check_namespace(&mut binding)?;

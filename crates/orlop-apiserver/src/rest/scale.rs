@@ -122,7 +122,7 @@ impl Call {
                 }
             };
             let expected = Expected::built_in("autoscaling", "v1", "Scale")?;
-            let (scale, unknown) = call.decode_value(patched, expected)?;
+            let (scale, unknown) = Self::decode_value(patched, expected)?;
             call.report_strict(unknown, FieldValidation::Warn, &expected)?;
             Ok(Scaled { scale, owned: None })
         })
@@ -152,23 +152,22 @@ impl Call {
                 let made = next(call, &live_scale)?;
                 let mut scale = made.scale;
                 call.check_name(&scale)?;
-                let owned = match made.owned {
-                    Some(owned) => owned,
-                    None => {
-                        let now = call.server.now();
-                        let request = managed::Request {
-                            manager: &manager,
-                            subresource: "scale",
-                            api_version: "autoscaling/v1",
-                            kind: "Scale",
-                            now: &now,
-                            reset: &Filter::exclude(&[]),
-                        };
-                        object::set_meta(&mut scale, "managedFields", Value::Null);
-                        let written =
-                            managed::update(&scale_versions()?, Some(&live_scale), scale.clone(), &request);
-                        written["metadata"]["managedFields"].as_array().cloned().unwrap_or_default()
-                    }
+                let owned = if let Some(owned) = made.owned {
+                    owned
+                } else {
+                    let now = call.server.now();
+                    let request = managed::Request {
+                        manager: &manager,
+                        subresource: "scale",
+                        api_version: "autoscaling/v1",
+                        kind: "Scale",
+                        now: &now,
+                        reset: &Filter::exclude(&[]),
+                    };
+                    object::set_meta(&mut scale, "managedFields", Value::Null);
+                    let written =
+                        managed::update(&scale_versions()?, Some(&live_scale), scale.clone(), &request);
+                    written["metadata"]["managedFields"].as_array().cloned().unwrap_or_default()
                 };
                 let kind = orlop_kinds::validate::Kind { group: "autoscaling", version: "v1", kind: "Scale" };
                 let errors = validate::create(&kind, &scale);

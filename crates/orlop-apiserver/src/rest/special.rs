@@ -11,7 +11,7 @@ impl Call {
     /// A request for something that is not simply an object.
     pub(super) async fn special(&mut self) -> Result<Answer, ApiError> {
         match (self.kind.plural.as_str(), self.route.subresource.as_str(), self.route.verb) {
-            ("pods", "binding", "create") | ("bindings", "", "create") => self.bind().await,
+            ("pods", "binding", "create") | ("bindings", "", "create") => self.bind(),
             ("pods", "eviction", "create") => self.evict().await,
             ("serviceaccounts", "token", "create") => self.request_token(),
             ("pods", "log", "get") => self.pod_log(),

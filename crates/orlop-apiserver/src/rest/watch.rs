@@ -19,9 +19,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How often a watcher that wants bookmarks gets one.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// A watch without a timeout of its own ends after one to two times this.
-const TIMEOUT_MIN: Duration = Duration::from_secs(1800);
+const TIMEOUT_MIN: Duration = Duration::from_mins(30);
+/// No watch is kept longer than this, whatever it asks for.
+const TIMEOUT_MAX: Duration = Duration::from_hours(24 * 365);
 /// Events are sent together up to this size.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 
@@ -73,7 +75,7 @@ impl Call {
         };
         let timeout = options.timeout_seconds.map_or_else(
             || TIMEOUT_MIN + Duration::from_millis(self.server.rng.below(TIMEOUT_MIN.as_millis() as u64)),
-            Duration::from_secs,
+            |seconds| Duration::from_secs(seconds).min(TIMEOUT_MAX),
         );
         let now = Instant::now();
         let ends_initial = options.send_initial_events == Some(true) && options.bookmarks;

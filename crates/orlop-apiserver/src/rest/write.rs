@@ -50,6 +50,11 @@ impl Call {
         options: &WriteOptions,
         owned: bool,
     ) -> Result<Value, ApiError> {
+        if self.kind.custom().is_some_and(crate::crd::CustomKind::is_terminating) {
+            let name = object::meta_str(&object, "name");
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(ApiError::forbidden(&self.kind.group, &self.kind.plural, name, why));
+        }
         self.check_namespace(&mut object)?;
         for field in
             ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]
@@ -133,8 +138,7 @@ impl Call {
         kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted });
         let errors = kind.validate_create(&object);
         if !errors.is_empty() {
-            let name = object::meta_str(&object, "name");
-            return Err(ApiError::invalid(kind.error_group(), &kind.kind, name, &errors));
+            return Err(kind.refuse(&object, &errors));
         }
         for warning in kind.warnings(&object, None) {
             self.warn(warning);
@@ -299,8 +303,7 @@ impl Call {
         }
         let errors = kind.validate_update(subresource, &object, live);
         if !errors.is_empty() {
-            let name = object::meta_str(&object, "name");
-            return Err(ApiError::invalid(kind.error_group(), &kind.kind, name, &errors));
+            return Err(kind.refuse(&object, &errors));
         }
         for warning in kind.warnings(&object, Some(live)) {
             self.warn(warning);
@@ -361,8 +364,13 @@ impl Call {
         if given == wanted {
             return Ok(());
         }
-        if given.is_empty() {
-            object::set_meta(object, "namespace", wanted);
+        if given.is_empty() || wanted.is_empty() {
+            // Objects outside namespaces lose theirs, others get that of the request.
+            object::set_meta(
+                object,
+                "namespace",
+                if wanted.is_empty() { Value::Null } else { wanted.into() },
+            );
             return Ok(());
         }
         let why = "the namespace of the provided object does not match the namespace sent on the request";
@@ -410,6 +418,18 @@ impl Call {
     }
 }
 
+impl crate::kind::Kind {
+    /// 422 for an object; the kind is the one that the object gives itself.
+    fn refuse(&self, object: &Value, errors: &[FieldError]) -> ApiError {
+        ApiError::invalid(
+            self.error_group(),
+            object::text(object, "kind"),
+            object::meta_str(object, "name"),
+            errors,
+        )
+    }
+}
+
 impl crate::server::Inner {
     /// Stores an object in its storage version; it comes back in the request's version with its revision.
     pub(crate) fn commit(
@@ -424,7 +444,7 @@ impl crate::server::Inner {
             let (body, header) = object::encode(&kind.to_storage(&object), kind.schema_state());
             Change::Put { body, header }
         })?;
-        Ok(object)
+        Ok(kind.after_storage(object))
     }
 
     /// Removes an object whose last state is `last`.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A conjunction of comparisons; an empty one matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSelector(Vec<Term>);
+pub(crate) struct FieldSelector(Vec<Term>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
@@ -16,7 +16,7 @@ struct Term {
 
 /// Which fields a kind can be selected by, beyond its name and namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selectable {
+pub(crate) struct Selectable {
     fields: Vec<(String, Read)>,
     refusal: Refusal,
 }
@@ -46,19 +46,14 @@ enum Refusal {
 }
 
 impl Selectable {
-    /// Name and namespace only.
-    pub fn metadata_only() -> Self {
-        Self { fields: Vec::new(), refusal: Refusal::OnlyMetadata }
-    }
-
     /// The fields of a custom kind, as JSON paths without the leading dot.
-    pub fn custom(paths: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn custom(paths: impl IntoIterator<Item = String>) -> Self {
         let fields = paths.into_iter().map(|path| (path, Read::Path)).collect();
         Self { fields, refusal: Refusal::NotSupported }
     }
 
     /// The fields of a built-in kind.
-    pub fn built_in(group: &str, kind: &str) -> Self {
+    pub(crate) fn built_in(group: &str, kind: &str) -> Self {
         let own =
             |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), Read::Path)).collect::<Vec<_>>();
         let (mut fields, refusal) = match (group, kind) {
@@ -179,7 +174,7 @@ impl Selectable {
 
 impl FieldSelector {
     /// Reads a selector and checks its fields; errors are worded as in Kubernetes.
-    pub fn parse(text: &str, selectable: &Selectable) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, selectable: &Selectable) -> Result<Self, String> {
         let mut terms = Vec::new();
         for part in split_terms(text) {
             if part.is_empty() {
@@ -196,22 +191,17 @@ impl FieldSelector {
     }
 
     /// Whether everything matches.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether more than name and namespace is compared, so that the object must be parsed.
-    pub fn needs_object(&self) -> bool {
+    pub(crate) fn needs_object(&self) -> bool {
         self.0.iter().any(|term| !matches!(term.field.as_str(), "metadata.name" | "metadata.namespace"))
     }
 
-    /// The one name that can match, if there is one.
-    pub fn required_name(&self) -> Option<&str> {
-        self.0.iter().find(|t| t.equal && t.field == "metadata.name").map(|t| t.value.as_str())
-    }
-
     /// Whether an object's name and namespace match; other fields are not looked at.
-    pub fn matches_name(&self, namespace: &str, name: &str) -> bool {
+    pub(crate) fn matches_name(&self, namespace: &str, name: &str) -> bool {
         self.0.iter().all(|term| match term.field.as_str() {
             "metadata.name" => (term.value == name) == term.equal,
             "metadata.namespace" => (term.value == namespace) == term.equal,
@@ -220,7 +210,7 @@ impl FieldSelector {
     }
 
     /// Whether an object matches.
-    pub fn matches(&self, object: &Value, selectable: &Selectable) -> bool {
+    pub(crate) fn matches(&self, object: &Value, selectable: &Selectable) -> bool {
         self.0.iter().all(|term| (selectable.read(object, &term.field) == term.value) == term.equal)
     }
 }
@@ -306,12 +296,12 @@ mod tests {
             (Selectable::built_in("", "Pod"), "spec.foo=1", "field label not supported: spec.foo"),
             (Selectable::built_in("batch", "Job"), "foo=x", "field label \"foo\" not supported for Job"),
             (
-                Selectable::metadata_only(),
+                Selectable::built_in("", "ConfigMap"),
                 "data.a=1",
                 "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
             ),
             (
-                Selectable::metadata_only(),
+                Selectable::built_in("", "ConfigMap"),
                 "metadata.name",
                 "invalid selector: 'metadata.name'; can't understand 'metadata.name'",
             ),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// A conjunction of requirements; an empty one matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LabelSelector(Vec<Requirement>);
+pub(crate) struct LabelSelector(Vec<Requirement>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
@@ -26,13 +26,13 @@ enum Test {
 
 impl LabelSelector {
     /// Reads a selector; the error is worded as in Kubernetes.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Parser { tokens: lex(text), at: 0 }.selector()
     }
 
     /// Reads a `LabelSelector` object (`matchLabels`, `matchExpressions`). A missing one matches nothing, an
     /// empty one everything; what is malformed matches nothing.
-    pub fn from_object(selector: &Value) -> Option<Self> {
+    pub(crate) fn from_object(selector: &Value) -> Option<Self> {
         let mut all = Vec::new();
         for (key, value) in selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten() {
             let wanted = BTreeSet::from([value.as_str()?.to_owned()]);
@@ -55,12 +55,12 @@ impl LabelSelector {
     }
 
     /// Whether everything matches.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether an object with these labels is selected.
-    pub fn matches(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
+    pub(crate) fn matches(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
         self.0.iter().all(|requirement| {
             let value = labels.iter().find(|(key, _)| **key == *requirement.key).map(|(_, value)| &**value);
             match (&requirement.test, value) {
@@ -208,14 +208,16 @@ impl Parser {
     fn values(&mut self) -> Result<BTreeSet<String>, String> {
         let open = self.take();
         if open != Token::Symbol("(") {
-            return Err(expected(&open, "'('"));
+            // The original has no comma here.
+            return Err(format!("found '{}' expected: '('", open.text()));
         }
         let mut values = BTreeSet::new();
         match self.peek() {
             Token::Word(_) | Token::Symbol(",") => {}
             Token::Symbol(")") => {
-                let detail = "for 'in', 'notin' operators, values set can't be empty";
-                return Err(format!("values: Invalid value: []: {detail}"));
+                // No value at all reads as the empty value.
+                self.take();
+                return Ok(BTreeSet::from([String::new()]));
             }
             other => return Err(expected(&other, "',', ')' or identifier")),
         }

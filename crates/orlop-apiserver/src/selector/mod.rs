@@ -1,7 +1,7 @@
 //! Label and field selectors.
 
-pub mod fields;
-pub mod labels;
+pub(crate) mod fields;
+pub(crate) mod labels;
 
-pub use fields::FieldSelector;
-pub use labels::LabelSelector;
+pub(crate) use fields::FieldSelector;
+pub(crate) use labels::LabelSelector;

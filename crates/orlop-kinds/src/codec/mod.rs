@@ -5,9 +5,11 @@
 //! defaulted here.
 
 pub mod base64;
-pub(crate) mod time;
+mod order;
+mod time;
 mod unstructured;
 
+pub use order::{Touched, go_text};
 pub(crate) use time::{instant, printed};
 pub use unstructured::from_unstructured;
 

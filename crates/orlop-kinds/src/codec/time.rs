@@ -174,15 +174,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A moment since 1970 as `metav1.Time` or `metav1.MicroTime` prints it.
-pub(crate) fn print(seconds: i64, nanos: i64, micro: bool) -> String {
-    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
-    let rest = seconds.rem_euclid(86_400);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    let fraction = if micro { format!(".{:06}", nanos.clamp(0, 999_999_999) / 1000) } else { String::new() };
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
-}
-
 fn days_in(year: i64, month: i64) -> i64 {
     match month {
         4 | 6 | 9 | 11 => 30,

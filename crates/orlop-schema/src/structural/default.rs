@@ -23,7 +23,9 @@ pub fn default(value: &mut Value, schema: &Schema) {
         }
         Value::Array(items) => {
             if let Some(schema) = schema.item() {
-                items.iter_mut().for_each(|item| default_item(item, schema));
+                for item in items {
+                    default_item(item, schema);
+                }
             }
         }
         _ => {}
@@ -52,7 +54,9 @@ pub fn prune_nulls(value: &mut Value, schema: &Schema) {
         }
         Value::Array(items) => {
             if let Some(schema) = schema.item() {
-                items.iter_mut().for_each(|item| prune_nulls(item, schema));
+                for item in items {
+                    prune_nulls(item, schema);
+                }
             }
         }
         _ => {}

@@ -87,13 +87,11 @@ impl Checker<'_> {
             self.metadata,
             Malformed::Refused,
         );
-        let why = match coerced {
-            Err(error) => Some(error.to_string()),
-            Ok(_) => {
-                let errors =
-                    embedded::validate(&whole, around.resource, &root, Place::Resource, self.metadata);
-                (!errors.is_empty()).then(|| aggregate(errors.iter().map(ToString::to_string)))
-            }
+        let why = if let Err(error) = coerced {
+            Some(error.to_string())
+        } else {
+            let errors = embedded::validate(&whole, around.resource, &root, Place::Resource, self.metadata);
+            (!errors.is_empty()).then(|| aggregate(errors.iter().map(ToString::to_string)))
         };
         match why {
             Some(why) => {

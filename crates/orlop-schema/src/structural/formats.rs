@@ -141,16 +141,14 @@ fn is_authority(authority: &str) -> bool {
     };
     let user_is_plain = user.chars().all(|c| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c));
     let port_is_plain = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
-    let host_is_plain = match host.strip_prefix('[') {
-        Some(rest) => rest
-            .rsplit_once(']')
-            .is_some_and(|(_, port)| port.is_empty() || port.strip_prefix(':').is_some_and(port_is_plain)),
-        None => {
-            let port = host.rfind(':').map_or("", |colon| &host[colon + 1..]);
-            let allowed =
-                |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:[]<>\"%".contains(c);
-            port_is_plain(port) && host.chars().all(allowed) && unescapes(host, |byte| byte >= 0x80)
-        }
+    let host_is_plain = if let Some(rest) = host.strip_prefix('[') {
+        rest.rsplit_once(']')
+            .is_some_and(|(_, port)| port.is_empty() || port.strip_prefix(':').is_some_and(port_is_plain))
+    } else {
+        let port = host.rfind(':').map_or("", |colon| &host[colon + 1..]);
+        let allowed =
+            |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:[]<>\"%".contains(c);
+        port_is_plain(port) && host.chars().all(allowed) && unescapes(host, |byte| byte >= 0x80)
     };
     user_is_plain && unescapes(user, |_| true) && host_is_plain
 }

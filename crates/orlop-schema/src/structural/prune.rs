@@ -2,6 +2,7 @@
 
 use super::{Additional, Items, Schema};
 use serde_json::Value;
+use std::fmt::Write;
 
 /// What every object has besides its schema.
 const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -104,7 +105,7 @@ impl Pruner {
     fn items(&mut self, items: &mut [Value], mut each: impl FnMut(&mut Self, &mut Value)) {
         let here = self.path.len();
         for (index, item) in items.iter_mut().enumerate() {
-            self.path.push_str(&format!("[{index}]"));
+            let _ = write!(self.path, "[{index}]");
             each(self, item);
             self.path.truncate(here);
         }

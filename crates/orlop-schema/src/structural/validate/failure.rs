@@ -36,8 +36,8 @@ impl Failure {
     }
 
     /// The value breaks a rule.
-    pub(super) fn invalid(place: &str, value: Value, words: String) -> Self {
-        Self::new(place, &words, Report::Invalid(value))
+    pub(super) fn invalid(place: &str, value: Value, words: &str) -> Self {
+        Self::new(place, words, Report::Invalid(value))
     }
 
     /// The schema itself makes no sense for the value.
@@ -98,13 +98,14 @@ impl Failure {
                 Ok(max) => FieldError::too_long(&path, max),
                 Err(_) => FieldError::with_value(Fault::TooLong, &path, None, "value is too long"),
             },
-            Report::TooMany { actual, max } => match (usize::try_from(actual), usize::try_from(max)) {
-                (Ok(actual), Ok(max)) => FieldError::too_many(&path, actual, max),
-                _ => {
+            Report::TooMany { actual, max } => {
+                if let (Ok(actual), Ok(max)) = (usize::try_from(actual), usize::try_from(max)) {
+                    FieldError::too_many(&path, actual, max)
+                } else {
                     let actual = Some(actual.to_string());
                     FieldError::with_value(Fault::TooMany, &path, actual, "has too many items")
                 }
-            },
+            }
             Report::Type(value) => FieldError::type_invalid(&path, &value, self.message),
             Report::Invalid(value) => FieldError::invalid(&path, &value, self.message),
         }

@@ -131,7 +131,7 @@ fn is_same_enum(value: &Value, allowed: &Value) -> bool {
         (Value::Null, _) | (_, Value::Null) => false,
         (Value::Number(value), Value::Number(allowed)) => match (Num::of(value), Num::of(allowed)) {
             (Num::Float(value), Num::Int(allowed)) => value as i64 == allowed,
-            (Num::Int(value), Num::Float(allowed)) => value as f64 == allowed,
+            (Num::Int(value), Num::Float(allowed)) => Num::Float(value as f64) == Num::Float(allowed),
             (value, allowed) => value == allowed,
         },
         (Value::Number(value), Value::String(allowed)) => {
@@ -148,7 +148,7 @@ fn check_text(schema: &Schema, text: &str, place: &str) -> Outcome {
         return Failure::too_long(place, max).into();
     }
     if let Some(min) = schema.min_length.filter(|min| length < *min) {
-        return Failure::invalid(place, Value::from(text), format!("should be at least {min} chars long"))
+        return Failure::invalid(place, Value::from(text), &format!("should be at least {min} chars long"))
             .into();
     }
     if schema.pattern.as_str().is_empty() {
@@ -160,7 +160,7 @@ fn check_text(schema: &Schema, text: &str, place: &str) -> Outcome {
         Ok(_) => pattern.to_owned(),
         Err(why) => format!("{pattern}, but pattern is invalid: {why}"),
     };
-    Failure::invalid(place, Value::from(text), format!("should match '{shown}'")).into()
+    Failure::invalid(place, Value::from(text), &format!("should match '{shown}'")).into()
 }
 
 fn check_items(schema: &Schema, items: &[Value], place: &str, old: Option<Old<'_>>) -> Outcome {
@@ -173,13 +173,17 @@ fn check_items(schema: &Schema, items: &[Value], place: &str, old: Option<Old<'_
     }
     let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
     if let Some(min) = schema.min_items.filter(|min| count < *min) {
-        outcome.add(Failure::invalid(place, Value::from(count), format!("should have at least {min} items")));
+        outcome.add(Failure::invalid(
+            place,
+            Value::from(count),
+            &format!("should have at least {min} items"),
+        ));
     }
     if let Some(max) = schema.max_items.filter(|max| count > *max) {
         outcome.add(Failure::too_many(place, count, max, "items"));
     }
     if schema.unique_items && (1..items.len()).any(|index| items[..index].contains(&items[index])) {
-        outcome.add(Failure::invalid(place, Value::from(""), "shouldn't contain duplicates".to_owned()));
+        outcome.add(Failure::invalid(place, Value::from(""), "shouldn't contain duplicates"));
     }
     outcome.matches += 1;
     outcome
@@ -190,7 +194,7 @@ fn check_fields(schema: &Schema, fields: &Map<String, Value>, place: &str, old: 
     let count = i64::try_from(fields.len()).unwrap_or(i64::MAX);
     if let Some(min) = schema.min_properties.filter(|min| count < *min) {
         let words = format!("should have at least {min} properties");
-        outcome.add(Failure::invalid(place, Value::from(count), words));
+        outcome.add(Failure::invalid(place, Value::from(count), &words));
     }
     if let Some(max) = schema.max_properties.filter(|max| count > *max) {
         outcome.add(Failure::too_many(place, count, max, "properties"));

@@ -47,7 +47,7 @@ pub(super) fn is_whole(value: f64) -> bool {
     }
     let near = value.trunc();
     let off = (value - near).abs();
-    value == near || off / (value.abs() + near.abs()).min(f64::MAX) < 1e-9
+    off == 0.0 || off / (value.abs() + near.abs()).min(f64::MAX) < 1e-9
 }
 
 /// A float as Go's `%v` prints it.
@@ -94,7 +94,7 @@ pub(super) fn check(schema: &Schema, number: Num, place: &str) -> Outcome {
             let side = if sign > 0.0 { "less" } else { "greater" };
             let or_equal = if exclusive { "" } else { " or equal to" };
             let words = format!("should be {side} than{or_equal} {}", bound.text());
-            outcome.add(Failure::invalid(place, number.value(), words));
+            outcome.add(Failure::invalid(place, number.value(), &words));
         }
     }
     outcome.matches += 1;
@@ -126,7 +126,7 @@ fn check_multiple(number: Num, factor: Num, place: &str) -> Option<Failure> {
         }
     };
     let words = || format!("should be a multiple of {}", factor.text());
-    (!divides).then(|| Failure::invalid(place, number.value(), words()))
+    (!divides).then(|| Failure::invalid(place, number.value(), &words()))
 }
 
 /// The type that a number must fit in.

@@ -10,7 +10,7 @@ pub(super) struct Old<'a> {
     pub(super) schema: &'a Schema,
 }
 
-impl<'a> Old<'a> {
+impl Old<'_> {
     /// The old value of a field; fields that the schema does not name are not matched.
     pub(super) fn field(self, name: &str) -> Option<Self> {
         Some(Self { value: self.value.as_object()?.get(name)?, schema: self.schema.field(name)? })

@@ -1,0 +1,10 @@
+//! The server as its callers see it: one module per noun, each test named as the guarantee it checks.
+
+mod client;
+mod deletion;
+mod lifecycle;
+mod lists;
+mod objects;
+mod properties;
+mod subresources;
+mod watches;
