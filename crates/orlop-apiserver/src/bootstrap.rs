@@ -78,10 +78,7 @@ impl Seed {
         body.shrink_to_fit();
         let bytes = |texts: [&str; 3]| texts.map(str::len).iter().sum::<usize>() as u32;
         let metadata_end = self.header.metadata_end + bytes(values) - bytes(MARKS.map(|(_, mark)| mark));
-        Change::Put {
-            body: Bytes::from(body),
-            header: Header { uid: uid.into(), metadata_end, ..self.header.clone() },
-        }
+        Change::Put { body: Bytes::from(body), header: Header { metadata_end, ..self.header.clone() } }
     }
 }
 
