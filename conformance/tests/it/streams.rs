@@ -30,10 +30,8 @@ async fn wait_ends_when_the_condition_comes() {
     let waiting =
         kubectl.command(&words("wait --for=condition=Available deployment/web --timeout=30s")).output();
     let status = r#"{"status":{"conditions":[{"type":"Available","status":"True"}]}}"#;
-    let (waited, _) = tokio::join!(
-        waiting,
-        kubectl.ok(&format!("patch deployment web --subresource=status --type=merge -p '{status}'")),
-    );
+    let patch = format!("patch deployment web --subresource=status --type=merge -p '{status}'");
+    let (waited, _) = tokio::join!(waiting, kubectl.ok(&patch));
     let waited = waited.expect("kubectl can be run");
     assert_eq!(String::from_utf8_lossy(&waited.stdout), "deployment.apps/web condition met\n");
 }
