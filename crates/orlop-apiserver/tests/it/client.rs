@@ -44,20 +44,11 @@ impl Client {
         Self { service: server.service_as(user), headers: Vec::new() }
     }
 
-    /// Someone who is nobody but for what the headers say.
-    pub(crate) fn unknown(server: &ApiServer) -> Self {
-        Self { service: server.service(), headers: Vec::new() }
-    }
-
     /// The same caller with one more header on each request.
     pub(crate) fn with(&self, name: &str, value: &str) -> Self {
         let mut client = self.clone();
         client.headers.push((name.to_owned(), value.to_owned()));
         client
-    }
-
-    pub(crate) fn bearer(&self, token: &str) -> Self {
-        self.with("authorization", &format!("Bearer {token}"))
     }
 
     async fn open(&self, method: &str, path: &str, body: Bytes) -> http::Response<Body> {

@@ -1,10 +1,12 @@
 //! The server as its callers see it: one module per noun, each test named as the guarantee it checks.
 
+mod bodies;
 mod client;
 mod deletion;
 mod lifecycle;
 mod lists;
 mod objects;
+mod paths;
 mod properties;
 mod subresources;
 mod watches;

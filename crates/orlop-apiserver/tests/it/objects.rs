@@ -43,11 +43,6 @@ pub(crate) fn deployment(name: &str) -> Value {
     })
 }
 
-/// A role, or a cluster role, with these rules.
-pub(crate) fn role(name: &str, rules: &Value) -> Value {
-    json!({"metadata": {"name": name}, "rules": rules})
-}
-
 /// A binding of `kind` role `role` to a user.
 pub(crate) fn binding(kind: &str, role: &str, user: &str) -> Value {
     json!({

@@ -17,8 +17,12 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime without IO can be made").block_on(future)
 }
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 500, ..ProptestConfig::default() }
+/// As many cases as fit into a quick run; `PROPTEST_CASES` asks for a longer hunt.
+fn cases(quick: u32) -> ProptestConfig {
+    let default =
+        ProptestConfig { failure_persistence: None, max_shrink_iters: 500, ..ProptestConfig::default() };
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { quick };
+    ProptestConfig { cases, ..default }
 }
 
 /// Collections, each with an object that it accepts.

@@ -72,6 +72,13 @@ impl State {
     /// Whether the process still runs.
     pub(crate) fn is_alive(&self) -> bool {
         self.process().is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+            && !self.has_exited()
+    }
+
+    /// Whether the process is over and only waits for its parent to notice.
+    fn has_exited(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
     }
 
     /// Asks the process to end and waits until it has.

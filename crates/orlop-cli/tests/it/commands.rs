@@ -29,7 +29,7 @@ fn the_demo_ends_by_itself() {
         "`Shell`",
         "\"ADDED\"",
         "\"MODIFIED\"",
-        "must be greater than or equal to 0",
+        "should be greater than or equal to 0",
         "\"DELETED\"",
     ] {
         assert!(shown.contains(part), "{part} is missing in\n{shown}");

@@ -1,8 +1,8 @@
 //! The validation of built-in kinds: what the API server refuses, in its words and in its order.
 //!
 //! Each module holds the rules of one family of kinds and a table that names them. Objects come decoded and
-//! defaulted; rules read them through [`view::At`], which knows where a value stands, and write to a
-//! [`view::Report`]. Rules about expressions of the common expression language live elsewhere.
+//! defaulted; rules read them through `view::At`, which knows where a value stands, and write to a
+//! `view::Report`. Rules about expressions of the common expression language live elsewhere.
 
 mod access;
 mod admission;
