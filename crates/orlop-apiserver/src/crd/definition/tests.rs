@@ -62,7 +62,7 @@ fn definitions_are_refused_in_the_words_of_kubernetes() {
         (
             changed(|d| {
                 d["spec"]["versions"][0]["additionalPrinterColumns"] =
-                    json!([{"name": "A", "type": "foo", "jsonPath": "a"}])
+                    json!([{"name": "A", "type": "foo", "jsonPath": "a"}]);
             }),
             vec![
                 r#"spec.additionalPrinterColumns[0].type: Invalid value: "foo": must be one of boolean,date,integer,number,string"#,
@@ -71,7 +71,7 @@ fn definitions_are_refused_in_the_words_of_kubernetes() {
         ),
         (
             changed(|d| {
-                d["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".a"}})
+                d["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".a"}});
             }),
             vec![
                 r#"spec.subresources.scale.specReplicasPath: Invalid value: ".a": should be a json path under .spec"#,
@@ -123,7 +123,7 @@ fn unknown_formats_are_warned_about_once() {
     let with = |format: &str| {
         changed(|d| {
             d["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] =
-                json!({"a": {"type": "string", "format": format}})
+                json!({"a": {"type": "string", "format": format}});
         })
     };
     assert_eq!(warnings(&with("ip"), None), ["unrecognized format \"ip\""]);
