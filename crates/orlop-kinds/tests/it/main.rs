@@ -1,4 +1,6 @@
-//! Tests against recorded answers of the real API server.
+//! Built-in kinds against recorded answers of the real API server, and against odd input.
 
+mod robust;
 mod updates;
 mod validation;
+mod writes;

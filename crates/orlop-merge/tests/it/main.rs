@@ -1,0 +1,3 @@
+//! Laws that hold for all objects, sets and patches.
+
+mod laws;
