@@ -135,6 +135,8 @@ fn detach(args: &Args, shell: &Shell) -> Result<(), Failure> {
         return Err(Failure::new("the cluster did not start").hint(format!("see `{}`", log_path.display())));
     }
     shell.data(line.trim_end());
-    shell.say("hint: export KUBECONFIG=<(orlop cluster kubeconfig), or `orlop cluster status` for the file");
+    if let Some(state) = State::load()? {
+        shell.say(format_args!("hint: export KUBECONFIG={}", state.kubeconfig.display()));
+    }
     Ok(())
 }
