@@ -3,6 +3,7 @@
 mod bodies;
 mod client;
 mod deletion;
+mod embedding;
 mod lifecycle;
 mod lists;
 mod objects;
