@@ -2,7 +2,8 @@
 
 use crate::client::{Client, MERGE_PATCH, Object as _, advance, builder};
 use crate::objects::{
-    ACCOUNTS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS, RBAC, binding, config_map, deployment, named, pod,
+    ACCOUNTS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, NODES, PODS, RBAC, binding, config_map, deployment,
+    named, pod,
 };
 use orlop_apiserver::{Access, ApiServer, User};
 use orlop_clock::ManualClock;
@@ -197,7 +198,7 @@ async fn a_bound_token_dies_with_what_it_is_bound_to() {
     admin.create(ACCOUNTS, &named("robot")).await;
     let robots = account_of_pod("p", "robot");
     for (kind, path, object) in
-        [("Pod", PODS, robots), ("Secret", SECRETS, named("p")), ("Node", "/api/v1/nodes", named("p"))]
+        [("Pod", PODS, robots), ("Secret", SECRETS, named("p")), ("Node", NODES, named("p"))]
     {
         let created = admin.create(path, &object).await;
         let bound = json!({"boundObjectRef": {"kind": kind, "apiVersion": "v1", "name": "p"}});
@@ -441,6 +442,35 @@ async fn constrained_impersonation_is_for_what_it_says_only() {
         } else {
             assert_eq!((reply.status, reply.json().message()), (403, message), "{headers:?}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_may_be_let_be_the_node_it_runs_on() {
+    let (server, _) = server();
+    let admin = Client::admin(&server);
+    admin.create(ACCOUNTS, &named("agent")).await;
+    admin.create(NODES, &named("n")).await;
+    let mut pod = account_of_pod("p", "agent");
+    pod["spec"]["nodeName"] = "n".into();
+    admin.create(PODS, &pod).await;
+    let agent = "system:serviceaccount:default:agent";
+    let rules = json!([
+        rule("authentication.k8s.io", &["selfsubjectreviews"], &["impersonate-on:associated-node:create"]),
+        rule("authentication.k8s.io", &["nodes"], &["impersonate:associated-node"]),
+    ]);
+    allow(&admin, agent, &rules).await;
+    let bound = json!({"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "p"}});
+    let client = Client::token(&server, &token(&admin, "agent", bound).await);
+    let node = json!({"username": "system:node:n", "groups": ["system:nodes", "system:authenticated"]});
+    assert_eq!(who(&client.with("impersonate-user", "system:node:n")).await, node);
+    let unbound = Client::token(&server, &token(&admin, "agent", json!({})).await);
+    for (client, user) in [(&client, "system:node:other"), (&unbound, "system:node:n"), (&client, "bob")] {
+        let client = client.with("impersonate-user", user);
+        assert_eq!(
+            client.post(&format!("{AUTHENTICATION}/selfsubjectreviews"), &json!({})).await.status,
+            403
+        );
     }
 }
 
