@@ -1,5 +1,6 @@
 //! The whole state as YAML, out and in.
 
+use crate::crd;
 use crate::kind::{Kind, Registry};
 use crate::object;
 use crate::server::Inner;
@@ -41,7 +42,11 @@ pub enum LoadError {
 }
 
 pub(crate) fn dump(server: &Inner) -> String {
-    let custom = server.custom_kinds();
+    let mut custom = Registry::default();
+    let definitions = Inner::built_in("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    for stored in server.store.snapshot(&definitions.table).iter() {
+        add_kinds(&mut custom, &definitions.read(stored));
+    }
     let mut out = String::new();
     let kinds = Registry::built_in().iter().chain(custom.iter());
     for kind in kinds.filter(|kind| kind.is_stored() && kind.storage == kind.api_version()) {
@@ -54,7 +59,19 @@ pub(crate) fn dump(server: &Inner) -> String {
     out
 }
 
+/// Everything that could be refused is looked at before anything is touched.
 pub(crate) fn load(server: &Inner, text: &str) -> Result<(), LoadError> {
+    let objects = resolve(parse(text)?)?;
+    server.store.restore(&server.store.backup().emptied());
+    for (kind, value) in objects {
+        insert(server, &kind, value);
+    }
+    server.rebuild();
+    Ok(())
+}
+
+/// The objects of a stream, each with the number of its document.
+fn parse(text: &str) -> Result<Vec<(usize, Value)>, LoadError> {
     let mut objects = Vec::new();
     for (n, document) in split(text).into_iter().enumerate() {
         let number = n + 1;
@@ -72,33 +89,39 @@ pub(crate) fn load(server: &Inner, text: &str) -> Result<(), LoadError> {
         }
         objects.push((number, value));
     }
-    let before = server.store.backup();
-    server.store.restore(&before.emptied());
-    server.rebuild();
-    // Definitions first: they say what the rest is.
-    objects
-        .sort_by_key(|(number, value)| (object::text(value, "kind") != "CustomResourceDefinition", *number));
-    for (number, value) in objects {
-        let (kind, version) =
-            (object::text(&value, "kind").to_owned(), object::text(&value, "apiVersion").to_owned());
-        let Some(found) = find(server, &kind, &version) else {
-            server.store.restore(&before);
-            server.rebuild();
-            return Err(LoadError::UnknownKind { number, kind, api_version: version });
-        };
-        insert(server, &found, value);
-        if kind == "CustomResourceDefinition" {
-            server.rebuild();
-        }
-    }
-    server.rebuild();
-    Ok(())
+    Ok(objects)
 }
 
-fn find(server: &Inner, kind: &str, api_version: &str) -> Option<Arc<Kind>> {
-    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-    let built_in = Registry::built_in().by_kind(group, version, kind).cloned();
-    built_in.or_else(|| server.custom_kinds().by_kind(group, version, kind).cloned())
+/// Finds the kind of each object: built-in, or defined by another object of the same stream.
+fn resolve(objects: Vec<(usize, Value)>) -> Result<Vec<(Arc<Kind>, Value)>, LoadError> {
+    let mut custom = Registry::default();
+    for (_, value) in &objects {
+        if value["kind"] == "CustomResourceDefinition" && value["apiVersion"] == "apiextensions.k8s.io/v1" {
+            add_kinds(&mut custom, value);
+        }
+    }
+    let find = |(number, value): (usize, Value)| {
+        let (kind, api_version) = (object::text(&value, "kind"), object::text(&value, "apiVersion"));
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let built_in = Registry::built_in().by_kind(group, version, kind);
+        match built_in.or_else(|| custom.by_kind(group, version, kind)).cloned() {
+            Some(found) => Ok((found, value)),
+            None => Err(LoadError::UnknownKind {
+                number,
+                kind: kind.to_owned(),
+                api_version: api_version.to_owned(),
+            }),
+        }
+    };
+    objects.into_iter().map(find).collect()
+}
+
+/// Adds the kinds of a definition in all its versions, also those that are not served: objects may be stored
+/// in one of them.
+fn add_kinds(registry: &mut Registry, definition: &Value) {
+    for kind in crd::all_versions(definition) {
+        registry.insert(kind);
+    }
 }
 
 fn insert(server: &Inner, kind: &Kind, mut value: Value) {

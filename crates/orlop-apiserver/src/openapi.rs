@@ -37,29 +37,38 @@ fn empty() -> Value {
 
 fn index(server: &Inner) -> Value {
     let mut paths = Map::new();
-    let revision = server.custom_kinds().iter().count();
-    let mut add = |path: String| {
-        let url = format!("/openapi/v3/{path}?hash={:016X}{revision:016X}", path_hash(&path));
+    let mut add = |path: String, state: u64| {
+        let url = format!("/openapi/v3/{path}?hash={:016X}{state:016X}", hash(path.bytes()));
         paths.insert(path, json!({"serverRelativeURL": url}));
     };
     for path in [".well-known/openid-configuration", "api", "apis", "openid/v1/jwks", "version"] {
-        add(path.to_owned());
+        add(path.to_owned(), 0);
     }
     for (group, versions) in discovery::groups(server) {
         if group.is_empty() {
-            versions.iter().for_each(|version| add(format!("api/{version}")));
+            versions.iter().for_each(|version| add(format!("api/{version}"), 0));
             continue;
         }
         if catalog().group(&group).is_some() {
-            add(format!("apis/{group}"));
+            add(format!("apis/{group}"), 0);
         }
-        versions.iter().for_each(|version| add(format!("apis/{}", api_version(&group, version))));
+        for version in &versions {
+            add(format!("apis/{}", api_version(&group, version)), state(server, &group, version));
+        }
     }
     json!({"paths": paths})
 }
 
-/// FNV-1a: a stable number for a path.
-fn path_hash(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+/// A number that changes with the definitions behind a document.
+fn state(server: &Inner, group: &str, version: &str) -> u64 {
+    let kinds = server.custom_kinds();
+    let kinds = kinds.iter().filter(|kind| kind.group == group && kind.version == version);
+    let states: Vec<u8> = kinds.flat_map(|kind| kind.schema_state().to_be_bytes()).collect();
+    if states.is_empty() { 0 } else { hash(states) }
+}
+
+/// FNV-1a.
+fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

@@ -402,50 +402,43 @@ pub(super) fn check_escalation(
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
     let (name, namespace) = (object::meta_str(object, "name"), object::meta_str(object, "namespace"));
-    let (verb, resource, granted) = match plural {
-        "roles" | "clusterroles" => {
-            if old.is_some_and(|old| old.get("rules") == object.get("rules")) {
-                return Ok(());
-            }
-            ("escalate", plural, rules_of(object))
-        }
-        _ => {
-            if old.is_some_and(|old| old.get("subjects") == object.get("subjects")) {
-                return Ok(());
-            }
-            let role = object.get("roleRef").cloned().unwrap_or_default();
-            let role_name = object::text(&role, "name").to_owned();
-            let cluster = object::text(&role, "kind") == "ClusterRole";
-            let resource = if cluster { "clusterroles" } else { "roles" };
-            let attributes = Attributes::resource("bind", GROUP, resource, "", namespace, &role_name);
-            if matches!(index.decide(user, &attributes), Decision::Allowed(_)) {
-                return Ok(());
-            }
-            let rules = if cluster {
-                index.cluster_roles.get(&role_name)
-            } else {
-                index.roles.get(&(namespace.to_owned(), role_name.clone()))
-            };
-            let Some(rules) = rules else {
-                return Err(ApiError::not_found(GROUP, resource, &role_name));
-            };
-            ("", resource, rules.clone())
-        }
-    };
-    if !verb.is_empty() {
+    if old.is_some_and(|old| differ_in_ownership_only(object, old)) {
+        return Ok(());
+    }
+    let may = |verb: &str, resource: &str, name: &str| {
         let attributes = Attributes::resource(verb, GROUP, resource, "", namespace, name);
-        if matches!(index.decide(user, &attributes), Decision::Allowed(_)) {
+        matches!(index.decide(user, &attributes), Decision::Allowed(_))
+    };
+    let granted = if matches!(plural, "roles" | "clusterroles") {
+        // A request to create names no object: rules for some names only do not reach it.
+        if may("escalate", plural, if old.is_some() { name } else { "" }) {
             return Ok(());
         }
-    }
+        rules_of(object)
+    } else {
+        let (kind, role) =
+            (object::text(&object["roleRef"], "kind"), object::text(&object["roleRef"], "name"));
+        let resource = if kind == "ClusterRole" { "clusterroles" } else { "roles" };
+        if may("bind", resource, role) {
+            return Ok(());
+        }
+        let rules = if kind == "ClusterRole" {
+            index.cluster_roles.get(role)
+        } else {
+            index.roles.get(&(namespace.to_owned(), role.to_owned()))
+        };
+        rules.ok_or_else(|| ApiError::not_found(GROUP, resource, role))?.clone()
+    };
     let held = index.rules(user, namespace);
-    let missing: Vec<Rule> = granted
-        .iter()
-        .flat_map(Rule::atoms)
-        .filter(|atom| !held.iter().any(|rule| rule.covers(atom)))
-        .collect();
+    let missing = missing(&held, &granted);
     if missing.is_empty() {
-        return Ok(());
+        // An aggregated role can gather anything.
+        let aggregates = [Some(object), old].into_iter().flatten().any(has_aggregation_rule);
+        if !aggregates || self::missing(&held, &everything()).is_empty() {
+            return Ok(());
+        }
+        let why = "must have cluster-admin privileges to use the aggregationRule";
+        return Err(ApiError::forbidden(GROUP, plural, name, why));
     }
     let described: BTreeSet<String> = compact(missing).iter().map(Rule::describe).collect();
     let groups: Vec<String> = user.groups.iter().map(|group| orlop_schema::field::go_quote(group)).collect();
@@ -456,6 +449,40 @@ pub(super) fn check_escalation(
         described.into_iter().collect::<Vec<_>>().join("\n")
     );
     Err(ApiError::forbidden(GROUP, plural, name, &why))
+}
+
+/// The parts of rules that someone does not hold.
+fn missing(held: &[Rule], granted: &[Rule]) -> Vec<Rule> {
+    let atoms = granted.iter().flat_map(Rule::atoms);
+    atoms.filter(|atom| !held.iter().any(|rule| rule.covers(atom))).collect()
+}
+
+/// All rights there are.
+fn everything() -> [Rule; 2] {
+    let all = || vec!["*".to_owned()];
+    [
+        Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() },
+        Rule { verbs: all(), paths: all(), ..Rule::default() },
+    ]
+}
+
+fn has_aggregation_rule(role: &Value) -> bool {
+    let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
+    selectors.is_some_and(|selectors| !selectors.is_empty())
+}
+
+/// Whether two states differ at most in what garbage collection changes.
+fn differ_in_ownership_only(object: &Value, old: &Value) -> bool {
+    let rest = |object: &Value| {
+        let mut rest = object.clone();
+        if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
+            for field in ["ownerReferences", "finalizers", "managedFields", "resourceVersion"] {
+                metadata.remove(field);
+            }
+        }
+        rest
+    };
+    rest(object) == rest(old)
 }
 
 /// Joins rules about the same resource into one with all verbs.

@@ -196,15 +196,24 @@ fn finalize(server: &Inner, name: &str) {
     finish(server, name);
 }
 
-/// The kind in one version, enough to reach its instances.
-fn storage_kind(definition: &Value) -> Option<Kind> {
-    let mut served = definition.clone();
-    let versions = served["spec"]["versions"].as_array_mut()?;
-    versions.retain(|version| version["storage"] == true);
-    for version in versions {
-        version["served"] = true.into();
+/// The kinds of an established definition in all versions, whether served or not.
+pub(crate) fn all_versions(definition: &Value) -> Vec<Kind> {
+    if !conditions::is_true(definition, "Established") {
+        return Vec::new();
     }
-    CustomKind::load(&served, Revision(0), None).into_iter().next()
+    let mut served = definition.clone();
+    let versions = served.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten() {
+        if let Some(version) = version.as_object_mut() {
+            version.insert("served".to_owned(), true.into());
+        }
+    }
+    CustomKind::load(&served, Revision(0), None)
+}
+
+/// The kind in the version that is stored, enough to reach its instances.
+fn storage_kind(definition: &Value) -> Option<Kind> {
+    all_versions(definition).into_iter().find(|kind| kind.storage == kind.api_version())
 }
 
 fn delete_instances(server: &Inner, kind: &Kind, now: &str) {

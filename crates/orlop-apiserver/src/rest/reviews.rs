@@ -17,6 +17,9 @@ impl Call {
         let mut review = self.decode_body(options.field_validation)?;
         self.check_namespace(&mut review)?;
         let kind = self.kind.clone();
+        if kind.kind == "TokenReview" && object::text(&review["spec"], "token").is_empty() {
+            return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
+        }
         let errors = validate::create(&kind.id(), &review);
         if !errors.is_empty() {
             return Err(ApiError::invalid(&kind.group, &kind.kind, "", &errors));
@@ -120,10 +123,10 @@ impl Call {
             spec["audiences"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let audiences = if asked.is_empty() { vec![ISSUER] } else { asked };
         match self.server.auth.token_user(&self.server, object::text(spec, "token"), &audiences) {
-            Some((user, good_for)) => {
+            Ok((user, good_for)) => {
                 json!({"authenticated": true, "user": user.info(), "audiences": good_for})
             }
-            None => json!({"user": {}, "error": "[invalid bearer token]"}),
+            Err(why) => json!({"user": {}, "error": why}),
         }
     }
 }

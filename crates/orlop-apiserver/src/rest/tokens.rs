@@ -43,6 +43,13 @@ impl Call {
         if !errors.is_empty() {
             return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", &errors));
         }
+        let (asked, uid) = (object::meta_str(&request, "uid"), object::meta_str(&account, "uid"));
+        if !asked.is_empty() && asked != uid {
+            let why = format!(
+                "the UID in the token request ({asked}) does not match the UID of the service account ({uid})"
+            );
+            return Err(ApiError::conflict("authentication.k8s.io", "TokenRequest", &name, &why));
+        }
         request = self.own_token(request, &options)?;
         let spec = request["spec"].as_object().cloned().unwrap_or_default();
         let audiences = match spec.get("audiences").and_then(Value::as_array) {

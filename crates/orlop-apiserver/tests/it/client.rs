@@ -44,6 +44,16 @@ impl Client {
         Self { service: server.service_as(user), headers: Vec::new() }
     }
 
+    /// Someone who has not said who they are.
+    pub(crate) fn anonymous(server: &ApiServer) -> Self {
+        Self { service: server.service(), headers: Vec::new() }
+    }
+
+    /// Whoever a token stands for.
+    pub(crate) fn token(server: &ApiServer, token: &str) -> Self {
+        Self::anonymous(server).with("authorization", &format!("Bearer {token}"))
+    }
+
     /// The same caller with one more header on each request.
     pub(crate) fn with(&self, name: &str, value: &str) -> Self {
         let mut client = self.clone();

@@ -1,8 +1,11 @@
 //! The server as its callers see it: one module per noun, each test named as the guarantee it checks.
 
+mod auth;
 mod bodies;
 mod client;
 mod deletion;
+mod discovery;
+mod embedding;
 mod lifecycle;
 mod lists;
 mod objects;

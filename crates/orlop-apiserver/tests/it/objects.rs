@@ -6,6 +6,8 @@ pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(crate) const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 pub(crate) const NAMESPACES: &str = "/api/v1/namespaces";
 pub(crate) const NODES: &str = "/api/v1/nodes";
 pub(crate) const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
@@ -41,6 +43,30 @@ pub(crate) fn deployment(name: &str) -> Value {
             },
         },
     })
+}
+
+/// A definition of namespaced `widgets.example.com` in these versions, the last one stored.
+pub(crate) fn widgets(versions: &[&str]) -> Value {
+    let version = |name: &&str| {
+        json!({
+            "name": name, "served": true, "storage": versions.last() == Some(name),
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            "subresources": {"status": {}},
+        })
+    };
+    json!({
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": ["wd"]},
+            "versions": versions.iter().map(version).collect::<Vec<_>>(),
+        },
+    })
+}
+
+/// A custom object.
+pub(crate) fn widget(name: &str) -> Value {
+    json!({"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"name": name}, "spec": {"size": 1}})
 }
 
 /// A binding of `kind` role `role` to a user.
