@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 const TOKEN: &str = "bench";
 /// How long the server may take to start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// etcd and kube-apiserver, which end with this value.
 struct Real {
