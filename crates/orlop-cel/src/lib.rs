@@ -12,6 +12,7 @@ mod lexer;
 mod library;
 mod parser;
 mod program;
+pub mod rules;
 mod semver;
 mod source;
 mod time;
