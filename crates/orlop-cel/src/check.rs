@@ -79,7 +79,7 @@ pub(crate) fn type_named(name: &str) -> Option<Type> {
     Some(match name {
         "bool" | "int" | "uint" | "double" | "string" | "bytes" | "dyn" => Type::read(name),
         "null_type" => Type::Null,
-        "type" => Type::Type(None),
+        "type" => Type::Meta(None),
         "list" => Type::list(Type::Dyn),
         "map" => Type::map(Type::Dyn, Type::Dyn),
         "google.protobuf.Duration" => Type::Duration,
@@ -117,7 +117,7 @@ impl Checker<'_> {
             self.reads.push(name.to_owned());
             return Some(ty.clone());
         }
-        type_named(name).map(|ty| Type::Type(Some(Arc::new(ty))))
+        type_named(name).map(|ty| Type::Meta(Some(Arc::new(ty))))
     }
 
     fn visit(&mut self, expr: &mut Expr) -> Type {
@@ -179,7 +179,7 @@ impl Checker<'_> {
                 }
                 match self.lookup(&name) {
                     None => self.undeclared(id, &name),
-                    Some(Type::Type(Some(of))) => self.complain(id, format!("'{of}' is not a message type")),
+                    Some(Type::Meta(Some(of))) => self.complain(id, format!("'{of}' is not a message type")),
                     Some(ty) => self.complain(id, format!("'{ty}' is not a type")),
                 }
                 Type::Error

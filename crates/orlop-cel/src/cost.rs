@@ -542,10 +542,7 @@ impl Coster<'_> {
         if self.ty(left) != self.ty(right) {
             return None;
         }
-        let name = match self.ty(left) {
-            Type::Opaque(name, _) | Type::Struct(name) => name,
-            _ => return None,
-        };
+        let (Type::Opaque(name, _) | Type::Struct(name)) = self.ty(left) else { return None };
         let cost = match &**name {
             "net.IP" | "net.CIDR" | "kubernetes.Quantity" | "kubernetes.Semver" => ONE,
             "kubernetes.NamedFormat" => Estimate { min: 1, max: 64 }.factor(TRAVERSAL),

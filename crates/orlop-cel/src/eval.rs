@@ -132,7 +132,7 @@ impl Machine<'_> {
             let value = self.eval(item)?;
             match value {
                 Value::Optional(inner) if optional.contains(&index) => {
-                    values.extend(inner.map(|v| (*v).clone()))
+                    values.extend(inner.map(|v| (*v).clone()));
                 }
                 value => values.push(value),
             }
@@ -317,8 +317,7 @@ impl Machine<'_> {
                     Err(error) => Some(Err(error)),
                 }
             }
-            ("_+_", [accu, list]) if appends(step, &self.scope[at].0) => {
-                let _ = accu;
+            ("_+_", [_, list]) if appends(step, &self.scope[at].0) => {
                 let Kind::List { items, .. } = &list.kind else { return None };
                 let item = match self.eval(items.first()?) {
                     Ok(item) => item,
@@ -342,7 +341,7 @@ impl Machine<'_> {
                     return Some(Err(error));
                 }
                 let Some(key) = key.key() else { return Some(fail("unsupported key type")) };
-                self.insert(at, vec![(key, value)])
+                Some(self.insert(at, vec![(key, value)]))
             }
             ("cel.@mapInsert", [_, entries]) => {
                 let entries = match self.eval(entries) {
@@ -353,26 +352,26 @@ impl Machine<'_> {
                 if let Err(error) = self.charge(2) {
                     return Some(Err(error));
                 }
-                self.insert(at, entries)
+                Some(self.insert(at, entries))
             }
             _ => None,
         }
     }
 
-    fn insert(&mut self, at: usize, entries: Vec<(Key, Value)>) -> Option<Eval<()>> {
+    fn insert(&mut self, at: usize, entries: Vec<(Key, Value)>) -> Eval<()> {
         if let Ok(Value::Map(map)) = &mut self.scope[at].1 {
             let map = Arc::make_mut(map);
             for (key, value) in entries {
                 if map.contains_key(&key) {
-                    return Some(fail(format!(
+                    return fail(format!(
                         "insert failed: key {} already exists",
                         library::display(&key_value(&key))
-                    )));
+                    ));
                 }
                 map.insert(key, value);
             }
         }
-        Some(Ok(()))
+        Ok(())
     }
 }
 

@@ -56,7 +56,7 @@ fn collect(ty: &Type, into: &mut BTreeSet<Arc<str>>) {
             collect(value, into);
         }
         Type::Opaque(_, params) => params.iter().for_each(|p| collect(p, into)),
-        Type::Type(Some(of)) => collect(of, into),
+        Type::Meta(Some(of)) => collect(of, into),
         _ => {}
     }
 }

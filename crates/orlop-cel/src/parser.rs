@@ -12,8 +12,8 @@ pub(crate) struct Parsed {
     pub(crate) positions: Vec<usize>,
 }
 
-const DEPTH_MAX: usize = 120;
-const HEIGHT_MAX: usize = 220;
+const DEPTH_MAX: usize = 50;
+const HEIGHT_MAX: usize = 160;
 const SOURCE_MAX: usize = 100_000;
 const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 const IN_LIST: &str = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
@@ -48,7 +48,8 @@ pub(crate) fn parse(source: &str) -> Result<Parsed, Vec<Issue>> {
     }
     let (lexemes, mut issues) = lex(source);
     let mut parser = Parser { lexemes, at: 0, depth: 0, positions: Vec::new(), issues: Vec::new() };
-    let parsed = parser.expr().and_then(|expr| parser.end().map(|()| expr));
+    let parsed =
+        parser.expr().and_then(|expr| parser.end().and_then(|()| parser.check_height(&expr)).map(|()| expr));
     issues.append(&mut parser.issues);
     if let Err(Stop(issue)) = &parsed {
         issues.push(issue.clone());
@@ -93,13 +94,9 @@ impl Parser {
     }
 
     fn expect(&mut self, sign: &str) -> Parse<usize> {
-        let rest = match sign {
-            ")" | "]" | "}" => None,
-            _ => Some(format!("'{sign}'")),
-        };
         match self.eat(sign) {
             Some(offset) => Ok(offset),
-            None if rest.is_none() && self.peek().token == Token::End => {
+            None if matches!(sign, ")" | "]" | "}") && self.peek().token == Token::End => {
                 Err(self.stop(format!("missing '{sign}' at '<EOF>'")))
             }
             None => Err(self.unexpected(&format!("'{sign}'"))),
@@ -201,11 +198,7 @@ impl Parser {
 
     fn balance(&mut self, function: &str, terms: &mut std::vec::IntoIter<Expr>, offsets: &[usize]) -> Expr {
         if offsets.is_empty() {
-            return terms.next().unwrap_or_else(|| Expr {
-                id: 0,
-                height: 1,
-                kind: Kind::Literal(Literal::Null),
-            });
+            return terms.next().unwrap_or(Expr { id: 0, height: 1, kind: Kind::Literal(Literal::Null) });
         }
         let middle = offsets.len() / 2;
         let left = self.balance(function, terms, &offsets[..middle]);
@@ -265,7 +258,6 @@ impl Parser {
                         self.complain(lexeme.offset, "unsupported syntax: '`'");
                         lexeme.text
                     }
-                    Token::Sign("in") if false => String::new(),
                     _ => {
                         self.at = self.at.saturating_sub(usize::from(lexeme.text != "<EOF>"));
                         let text =

@@ -168,7 +168,7 @@ impl Program {
         let mut variables = vec![("self".to_owned(), object.clone())];
         match (self.old_self, old) {
             (OldSelf::Optional, Some(old)) => {
-                variables.push(("oldSelf".to_owned(), Value::some(old.clone())))
+                variables.push(("oldSelf".to_owned(), Value::some(old.clone())));
             }
             (OldSelf::Optional, None) => variables.push(("oldSelf".to_owned(), Value::Optional(None))),
             (OldSelf::Required, Some(old)) => variables.push(("oldSelf".to_owned(), old.clone())),

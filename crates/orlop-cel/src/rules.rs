@@ -176,13 +176,10 @@ fn check_node(
         return;
     }
     let path = path.child("x-kubernetes-validations");
-    let env = match Env::crd(schema, place) {
-        Ok(env) => env,
-        Err(_) => {
-            let text = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
-            errors.push(FieldError::with_value(Fault::Internal, &path, None, text));
-            return;
-        }
+    let Ok(env) = Env::crd(schema, place) else {
+        let text = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+        errors.push(FieldError::with_value(Fault::Internal, &path, None, text));
+        return;
     };
     let repeats = cardinality.unwrap_or_else(|| env.cardinality_max());
     for (index, rule) in schema.rules.iter().enumerate() {
@@ -222,7 +219,7 @@ fn check_rule(
                     }
                     Err(error) => errors.push(refuse(&at, error.to_string())),
                     Ok(program) => {
-                        observe(&at, "estimated messageExpression cost", program.cost_max(), errors)
+                        observe(&at, "estimated messageExpression cost", program.cost_max(), errors);
                     }
                 }
             }
@@ -285,6 +282,9 @@ pub fn validate(
     let mut run = Run { budget, outcome: Outcome::default() };
     let correlation = Correlation { current: old, parent_equal: false, top: true };
     run.node(compiled, schema, &Path::root(), object, old, correlation);
+    for error in run.outcome.errors.iter_mut().filter(|error| error.path == Path::root()) {
+        error.path = Path::new("<nil>");
+    }
     run.outcome
 }
 
@@ -446,7 +446,7 @@ impl Run<'_> {
                     self.outcome.errors.push(typed(format!("'{why}': call arguments did not match a supported operator, function or macro signature for rule: {name}")));
                 }
                 Err(EvalError::Failed(why)) => {
-                    self.outcome.errors.push(typed(format!("{why} evaluating rule: {name}")))
+                    self.outcome.errors.push(typed(format!("{why} evaluating rule: {name}")));
                 }
                 Ok(_) => {
                     let ratchets = !program.uses_old_self() && correlation.unchanged(object);

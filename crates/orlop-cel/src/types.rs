@@ -24,8 +24,8 @@ pub(crate) enum Type {
     Struct(Arc<str>),
     /// A library type, `optional_type` among them, with parameters.
     Opaque(Arc<str>, Vec<Type>),
-    /// The type of a type.
-    Type(Option<Arc<Type>>),
+    /// The type of types.
+    Meta(Option<Arc<Type>>),
     /// A type variable.
     Param(Arc<str>),
 }
@@ -65,7 +65,7 @@ impl Type {
             Type::List(item) => vec![item],
             Type::Map(key, value) => vec![key, value],
             Type::Opaque(_, params) => params.iter().collect(),
-            Type::Type(Some(of)) => vec![of],
+            Type::Meta(Some(of)) => vec![of],
             _ => Vec::new(),
         }
     }
@@ -93,7 +93,7 @@ impl Type {
                 _ => Type::Error,
             },
             "optional" => Type::optional(Type::read(inner)),
-            "type" => Type::Type(Some(Arc::new(Type::read(inner)))),
+            "type" => Type::Meta(Some(Arc::new(Type::read(inner)))),
             "quantity" => Type::Struct("kubernetes.Quantity".into()),
             "url" => Type::Struct("kubernetes.URL".into()),
             "semver" => Type::Struct("kubernetes.Semver".into()),
@@ -148,8 +148,8 @@ impl fmt::Display for Type {
                 let params: Vec<String> = params.iter().map(ToString::to_string).collect();
                 write!(f, "{name}({})", params.join(", "))
             }
-            Type::Type(None) => f.write_str("type"),
-            Type::Type(Some(of)) => write!(f, "type({of})"),
+            Type::Meta(None) => f.write_str("type"),
+            Type::Meta(Some(of)) => write!(f, "type({of})"),
         }
     }
 }
@@ -182,7 +182,7 @@ impl Mapping {
             Type::Opaque(name, params) => {
                 Type::Opaque(name.clone(), params.iter().map(|p| self.substitute(p, close)).collect())
             }
-            Type::Type(Some(of)) => Type::Type(Some(Arc::new(self.substitute(of, close)))),
+            Type::Meta(Some(of)) => Type::Meta(Some(Arc::new(self.substitute(of, close)))),
             _ => ty.clone(),
         }
     }
@@ -218,7 +218,7 @@ impl Mapping {
             return left.nullable() && right.nullable();
         }
         match (left, right) {
-            (Type::Type(_), Type::Type(_)) => true,
+            (Type::Meta(_), Type::Meta(_)) => true,
             (Type::Opaque(l, _), Type::Opaque(r, _)) if l != r => false,
             (Type::Opaque(..), Type::Opaque(..))
             | (Type::List(_), Type::List(_))
@@ -273,7 +273,7 @@ fn less_specific(left: &Type, right: &Type) -> bool {
     match (left, right) {
         (Type::Dyn | Type::Param(_), _) => true,
         (_, Type::Dyn | Type::Param(_)) => false,
-        (Type::Type(_), Type::Type(_)) => true,
+        (Type::Meta(_), Type::Meta(_)) => true,
         (Type::Opaque(l, _), Type::Opaque(r, _)) if l != r => false,
         (Type::Opaque(..), Type::Opaque(..))
         | (Type::List(_), Type::List(_))

@@ -37,8 +37,8 @@ pub(super) fn call(function: &str, args: &[Value]) -> Option<Eval> {
     }
 }
 
-fn result(value: Result<Value, String>) -> Option<Eval> {
-    Some(value.map_or_else(fail, Ok))
+fn result(value: Result<Value, String>) -> Eval {
+    value.map_or_else(fail, Ok)
 }
 
 fn parse(function: &str, text: &str, rest: &[Value]) -> Option<Eval> {
@@ -48,22 +48,22 @@ fn parse(function: &str, text: &str, rest: &[Value]) -> Option<Eval> {
         _ => Semver::parse(text),
     };
     match function {
-        "quantity" => {
-            result(Quantity::parse(text).map(|q| Value::Quantity(Arc::new(q))).map_err(|why| why.to_string()))
-        }
+        "quantity" => Some(result(
+            Quantity::parse(text).map(|q| Value::Quantity(Arc::new(q))).map_err(|why| why.to_string()),
+        )),
         "isQuantity" => truth(Quantity::parse(text).is_ok()),
-        "url" => result(
+        "url" => Some(result(
             Url::parse(text)
                 .map(|url| Value::Url(Arc::new(url)))
                 .map_err(|why| format!("URL parse error during conversion from string: {why}")),
-        ),
+        )),
         "isURL" => truth(Url::parse(text).is_ok()),
-        "ip" => result(address(text).map(Value::Ip)),
+        "ip" => Some(result(address(text).map(Value::Ip))),
         "isIP" => truth(address(text).is_ok()),
-        "ip.isCanonical" => result(address(text).map(|ip| Value::Bool(ip.to_string() == text))),
-        "cidr" => result(network(text).map(Value::Cidr)),
+        "ip.isCanonical" => Some(result(address(text).map(|ip| Value::Bool(ip.to_string() == text)))),
+        "cidr" => Some(result(network(text).map(Value::Cidr))),
         "isCIDR" => truth(network(text).is_ok()),
-        "semver" => result(version().map(|v| Value::Semver(Arc::new(v)))),
+        "semver" => Some(result(version().map(|v| Value::Semver(Arc::new(v))))),
         "isSemver" => truth(version().is_ok()),
         "format.named" => {
             Some(Ok(formats::named(text).map_or(Value::Optional(None), |f| Value::some(Value::Format(f)))))
@@ -118,9 +118,8 @@ fn network(text: &str) -> Result<Cidr, String> {
         ))
     };
     let Some((ip, bits)) = text.rsplit_once('/') else { return refuse("no '/'") };
-    let ip = match ip.parse::<IpAddr>() {
-        Ok(ip) => ip,
-        Err(_) => return refuse(&format!("ParseAddr({}): {}", go_quote(ip), address_fault(ip))),
+    let Ok(ip) = ip.parse::<IpAddr>() else {
+        return refuse(&format!("ParseAddr({}): {}", go_quote(ip), address_fault(ip)));
     };
     let most = if ip.is_ipv4() { 32 } else { 128 };
     if bits.is_empty()
@@ -219,10 +218,12 @@ fn of_cidr(function: &str, cidr: &Cidr, rest: &[Value]) -> Option<Eval> {
         ("prefixLength", []) => Some(Ok(Value::Int(i64::from(cidr.prefix)))),
         ("masked", []) => Some(Ok(Value::Cidr(Cidr { address: cidr.masked(), prefix: cidr.prefix }))),
         ("containsIP", [Value::Ip(ip)]) => Some(Ok(Value::Bool(contains(*ip)))),
-        ("containsIP", [Value::String(text)]) => result(address(text).map(|ip| Value::Bool(contains(ip)))),
+        ("containsIP", [Value::String(text)]) => {
+            Some(result(address(text).map(|ip| Value::Bool(contains(ip)))))
+        }
         ("containsCIDR", [Value::Cidr(other)]) => Some(Ok(Value::Bool(within(other)))),
         ("containsCIDR", [Value::String(text)]) => {
-            result(network(text).map(|other| Value::Bool(within(&other))))
+            Some(result(network(text).map(|other| Value::Bool(within(&other)))))
         }
         _ => None,
     }
