@@ -69,6 +69,24 @@ pub(crate) enum Literal {
 }
 
 impl Expr {
+    /// How many nodes the tree has.
+    pub(crate) fn weight(&self) -> usize {
+        let all = |exprs: &[Expr]| exprs.iter().map(Expr::weight).sum::<usize>();
+        1 + match &self.kind {
+            Kind::Literal(_) | Kind::Ident(_) => 0,
+            Kind::Select { operand, .. } => operand.weight(),
+            Kind::Call { target, args, .. } => target.as_ref().map_or(0, |t| t.weight()) + all(args),
+            Kind::List { items, .. } => all(items),
+            Kind::Map { entries } => {
+                entries.iter().map(|(key, value, _)| key.weight() + value.weight()).sum()
+            }
+            Kind::Struct { fields, .. } => all(fields),
+            Kind::Fold(f) => {
+                [&f.range, &f.init, &f.condition, &f.step, &f.result].iter().map(|e| e.weight()).sum()
+            }
+        }
+    }
+
     /// The dotted name `a.b.c`, if the node is one.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {

@@ -14,6 +14,8 @@ pub(crate) struct Parsed {
 
 const DEPTH_MAX: usize = 50;
 const HEIGHT_MAX: usize = 160;
+/// Most nodes that a macro repeats.
+const REPEATED_MAX: usize = 200;
 const SOURCE_MAX: usize = 100_000;
 const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 const IN_LIST: &str = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
@@ -61,6 +63,14 @@ pub(crate) fn parse(source: &str) -> Result<Parsed, Vec<Issue>> {
     }
 }
 
+fn begins_operand(token: &Token) -> bool {
+    match token {
+        Token::Sign(sign) => matches!(*sign, "[" | "{" | "(" | "." | "-" | "!" | "true" | "false" | "null"),
+        Token::Quoted(_) | Token::End => false,
+        _ => true,
+    }
+}
+
 /// A syntax error ends the parse.
 struct Stop(Issue);
 
@@ -93,14 +103,31 @@ impl Parser {
         self.is(sign).then(|| self.next().offset)
     }
 
-    fn expect(&mut self, sign: &str) -> Parse<usize> {
-        match self.eat(sign) {
-            Some(offset) => Ok(offset),
-            None if matches!(sign, ")" | "]" | "}") && self.peek().token == Token::End => {
-                Err(self.stop(format!("missing '{sign}' at '<EOF>'")))
-            }
-            None => Err(self.unexpected(&format!("'{sign}'"))),
+    /// The sign, or the way the original gets on without it: a token too much is dropped, a missing sign assumed.
+    fn expect(&mut self, sign: &str) -> Parse<()> {
+        self.expect_of(sign, &format!("'{sign}'"))
+    }
+
+    fn expect_of(&mut self, sign: &str, expected: &str) -> Parse<()> {
+        if self.eat(sign).is_some() {
+            return Ok(());
         }
+        let Lexeme { token, offset, text } = self.peek().clone();
+        let after = self.lexemes.get(self.at + 1).map(|l| &l.token);
+        if token != Token::End
+            && after.is_some_and(|token| matches!(token, Token::Sign(found) if *found == sign))
+        {
+            self.complain(offset, format!("Syntax error: extraneous input '{text}' expecting {expected}"));
+            self.next();
+            self.next();
+            return Ok(());
+        }
+        let alone = !expected.starts_with('{');
+        if alone && (if sign == ":" { begins_operand(&token) } else { token == Token::End }) {
+            self.complain(offset, format!("Syntax error: missing '{sign}' at '{text}'"));
+            return Ok(());
+        }
+        Err(self.unexpected(expected))
     }
 
     fn stop(&self, message: String) -> Stop {
@@ -161,13 +188,24 @@ impl Parser {
         })
     }
 
-    fn expr(&mut self) -> Parse<Expr> {
+    /// One level deeper, as far as that goes.
+    fn guarded(&mut self, parse: fn(&mut Self) -> Parse<Expr>) -> Parse<Expr> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(self.too_deep());
         }
+        let found = parse(self);
+        self.depth -= 1;
+        found
+    }
+
+    fn expr(&mut self) -> Parse<Expr> {
+        self.guarded(Self::conditional)
+    }
+
+    fn conditional(&mut self) -> Parse<Expr> {
         let condition = self.logic("||")?;
-        let found = match self.eat("?") {
+        Ok(match self.eat("?") {
             None => condition,
             Some(offset) => {
                 let yes = self.logic("||")?;
@@ -175,9 +213,7 @@ impl Parser {
                 let no = self.expr()?;
                 self.call(offset, "_?_:_", vec![condition, yes, no])
             }
-        };
-        self.depth -= 1;
-        Ok(found)
+        })
     }
 
     /// Chains of `||` and `&&` become balanced trees, so that long chains stay shallow.
@@ -239,6 +275,13 @@ impl Parser {
                 while self.eat(sign).is_some() {
                     count += 1;
                 }
+                if self.peek().token == Token::End {
+                    let end = self.peek().offset;
+                    if sign == "!" {
+                        return Err(self.stop(format!("extraneous input '<EOF>' expecting {OPERAND}")));
+                    }
+                    self.complain(end, "Syntax error: no viable alternative at input '-'");
+                }
                 let operand = self.member()?;
                 return Ok(if count % 2 == 0 { operand } else { self.call(offset, function, vec![operand]) });
             }
@@ -258,6 +301,16 @@ impl Parser {
                         self.complain(lexeme.offset, "unsupported syntax: '`'");
                         lexeme.text
                     }
+                    Token::Sign("in") => {
+                        // the word is read as the operator it is
+                        self.at -= 1;
+                        self.complain(lexeme.offset, "Syntax error: no viable alternative at input '.in'");
+                        return Ok(expr);
+                    }
+                    Token::Sign("true" | "false" | "null") => {
+                        self.at -= 1;
+                        return Err(self.unexpected("IDENTIFIER"));
+                    }
                     _ => {
                         self.at = self.at.saturating_sub(usize::from(lexeme.text != "<EOF>"));
                         let text =
@@ -276,6 +329,9 @@ impl Parser {
                 }
             } else if let Some(open) = self.eat("[") {
                 let function = if self.eat("?").is_some() { "_[?_]" } else { "_[_]" };
+                if function == "_[_]" && self.peek().token == Token::End {
+                    return Err(self.unexpected(&OPERAND.replace("'!', ", "'!', '?', ")));
+                }
                 let index = self.expr()?;
                 self.expect("]")?;
                 expr = self.call(open, function, vec![expr, index]);
@@ -293,6 +349,13 @@ impl Parser {
         }
         if self.peek().token == Token::End {
             return Err(self.unexpected(IN_CALL));
+        }
+        if self.is(",") {
+            let offset = self.next().offset;
+            self.complain(offset, format!("Syntax error: extraneous input ',' expecting {IN_CALL}"));
+            if self.eat(")").is_some() {
+                return Ok(args);
+            }
         }
         loop {
             args.push(self.expr()?);
@@ -344,6 +407,11 @@ impl Parser {
                     (_, text) => Literal::String(text.unwrap_or_default()),
                 };
                 Ok(self.literal(offset, value))
+            }
+            _ if self.at + 1 < self.lexemes.len() && begins_operand(&self.lexemes[self.at + 1].token) => {
+                self.complain(offset, format!("Syntax error: extraneous input '{text}' expecting {OPERAND}"));
+                self.next();
+                self.guarded(Self::primary)
             }
             _ => Err(self.unexpected(OPERAND)),
         }
@@ -439,8 +507,11 @@ impl Parser {
             if self.eat(",").is_none() {
                 break;
             }
+            if self.is(",") {
+                return Err(self.unexpected("']'"));
+            }
         }
-        self.expect("]")?;
+        self.expect_of("]", "{']', ','}")?;
         Ok(self.node(open, Kind::List { items, optional }))
     }
 
@@ -460,7 +531,7 @@ impl Parser {
                 break;
             }
         }
-        self.expect("}")?;
+        self.expect_of("}", "{'}', ','}")?;
         Ok(self.node(open, Kind::Map { entries }))
     }
 
@@ -641,8 +712,8 @@ impl Parser {
         let (Some(variable), Some(body)) = (args.next(), args.next()) else { return target };
         let complaint = format!("{name}() variable name must be a simple identifier");
         let Some(variable) = self.variable(&variable, &complaint) else { return target };
-        // the target is named first when it is more than a plain name, so that it is evaluated once
-        let simple = matches!(target.kind, Kind::Ident(_) | Kind::Select { .. });
+        // the original repeats the target; chains of macros would grow without bound, so that large ones are named instead
+        let simple = target.weight() <= REPEATED_MAX;
         let (subject, again) = if simple {
             (target.clone(), target.clone())
         } else {
