@@ -96,6 +96,17 @@ impl Machine<'_> {
         Ok(value)
     }
 
+    /// A branch or an index; a variable there is part of what reads it and costs nothing of its own.
+    fn part(&mut self, expr: &Expr) -> Eval {
+        let before = self.cost;
+        let value = self.eval(expr);
+        let attribute = matches!(expr.kind, Kind::Ident(_) | Kind::Select { test: false, .. });
+        if attribute && self.cost > before && value.as_ref().err() != Some(&EvalError::CostExceeded) {
+            self.cost -= 1;
+        }
+        value
+    }
+
     fn select(&mut self, operand: &Expr, field: &str) -> Eval {
         let base = self.base(operand)?;
         if let Value::Optional(inner) = &base {
@@ -108,13 +119,12 @@ impl Machine<'_> {
             Value::Map(_) => {
                 find(&base, &Value::string(field))?.map_or_else(|| fail(format!("no such key: {field}")), Ok)
             }
-            _ => no_such_overload(),
+            _ => fail(format!("no such key: {field}")),
         }
     }
 
     fn presence(&mut self, operand: &Expr, field: &str) -> Eval {
         let base = self.eval(operand)?;
-        self.cost = self.cost.saturating_sub(1);
         let base = match &base {
             Value::Optional(None) => return Ok(Value::Bool(false)),
             Value::Optional(Some(inner)) => inner,
@@ -137,7 +147,7 @@ impl Machine<'_> {
                 value => values.push(value),
             }
         }
-        if !items.iter().all(|item| matches!(item.kind, Kind::Literal(_))) {
+        if !optional.is_empty() || !items.iter().all(is_constant) {
             self.charge(10)?;
         }
         Ok(Value::list(values))
@@ -157,8 +167,7 @@ impl Machine<'_> {
             let Some(key) = key.key() else { return fail("unsupported key type") };
             map.insert(key, value);
         }
-        let literal = |expr: &Expr| matches!(expr.kind, Kind::Literal(_));
-        if !entries.iter().all(|(key, value, _)| literal(key) && literal(value)) {
+        if !entries.iter().all(|(key, value, optional)| !optional && is_constant(key) && is_constant(value)) {
             self.charge(30)?;
         }
         Ok(Value::Map(Arc::new(map)))
@@ -170,8 +179,8 @@ impl Machine<'_> {
             ("_||_", [left, right]) => return self.logic(left, right, true),
             ("_?_:_", [condition, yes, no]) => {
                 return match self.eval(condition)? {
-                    Value::Bool(true) => self.eval(yes),
-                    Value::Bool(false) => self.eval(no),
+                    Value::Bool(true) => self.part(yes),
+                    Value::Bool(false) => self.part(no),
                     _ => no_such_overload(),
                 };
             }
@@ -206,9 +215,16 @@ impl Machine<'_> {
         };
         // what multiplies data is paid for before it is done
         if let ("lists.range", [Value::Int(count)]) = (function, values.as_slice()) {
-            self.charge((*count).max(0) as u64 + 10)?;
+            if self.cost.saturating_add((*count).max(0) as u64) > self.limit {
+                return Err(EvalError::CostExceeded);
+            }
         }
         let result = library::call(function, &values);
+        let member = function == "@in"
+            && args.get(1).is_some_and(|list| matches!(list.kind, Kind::List { .. }) && is_constant(list));
+        if is_constant(expr) || member {
+            return result;
+        }
         self.charge(library::cost(function, overload, &values, result.as_ref().ok()))?;
         result
     }
@@ -233,7 +249,7 @@ impl Machine<'_> {
 
     fn index(&mut self, function: &str, operand: &Expr, index: &Expr) -> Eval {
         let base = self.base(operand)?;
-        let index = self.eval(index)?;
+        let index = self.part(index)?;
         let (inner, wrapped) = match &base {
             Value::Optional(None) => return Ok(Value::Optional(None)),
             Value::Optional(Some(inner)) => (&**inner, true),
@@ -307,12 +323,12 @@ impl Machine<'_> {
         match (function.as_str(), args.as_slice()) {
             ("_?_:_", [condition, yes, no]) if is_accu(no, &self.scope) => {
                 // only when the yes branch is itself an append
-                if !appends(yes, &self.scope[at].0) {
+                if !appends(yes, &self.scope[at].0) && !inserts(yes) {
                     return None;
                 }
                 match self.eval(condition) {
                     Ok(Value::Bool(true)) => self.step(yes, at),
-                    Ok(Value::Bool(false)) => Some(self.charge(1)),
+                    Ok(Value::Bool(false)) => Some(Ok(())),
                     Ok(_) => Some(no_such_overload()),
                     Err(error) => Some(Err(error)),
                 }
@@ -375,6 +391,34 @@ impl Machine<'_> {
     }
 }
 
+/// Whether the step puts entries into the accumulated map.
+fn inserts(step: &Expr) -> bool {
+    matches!(&step.kind, Kind::Call { function, target: None, .. } if function == "cel.@mapInsert")
+}
+
+/// Whether the original knows the value before it runs, so that it costs nothing.
+pub(crate) fn is_constant(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::Literal(_) => true,
+        Kind::List { items, optional } => optional.is_empty() && items.iter().all(is_constant),
+        Kind::Map { entries } => {
+            entries.iter().all(|(key, value, optional)| !optional && is_constant(key) && is_constant(value))
+        }
+        Kind::Call { function, target: None, args } => {
+            is_conversion(function) && args.iter().all(is_constant)
+        }
+        _ => false,
+    }
+}
+
+/// Conversions of constants are done when a program is made.
+pub(crate) fn is_conversion(function: &str) -> bool {
+    matches!(
+        function,
+        "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint" | "type"
+    )
+}
+
 /// Whether the step is `accu + [item]`.
 fn appends(step: &Expr, accu: &str) -> bool {
     let Kind::Call { function, target: None, args } = &step.kind else { return false };
@@ -386,7 +430,8 @@ fn appends(step: &Expr, accu: &str) -> bool {
     }
 }
 
-fn constant(literal: &Literal) -> Value {
+/// The value of a literal.
+pub(crate) fn constant(literal: &Literal) -> Value {
     match literal {
         Literal::Null => Value::Null,
         Literal::Bool(b) => Value::Bool(*b),

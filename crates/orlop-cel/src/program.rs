@@ -3,10 +3,12 @@
 use orlop_schema::structural::Schema;
 use serde_json::Value as Json;
 
+use crate::ast::{Expr, Kind, Literal};
 use crate::check::{Checked, Structs, check};
 use crate::cost::{self, Estimate};
 use crate::decl::{Decl, Node};
-use crate::eval::{EvalError, run};
+use crate::eval::{EvalError, constant, is_conversion, run};
+use crate::library;
 use crate::parser::parse;
 use crate::source::{Issue, render};
 use crate::types::Type;
@@ -134,6 +136,9 @@ impl Program {
             }
             _ => {}
         }
+        if let Some(why) = instantiation_fault(&checked.expr) {
+            return Err(CompileError::Output(format!("program instantiation failed: {why}")));
+        }
         let estimate = cost::estimate(&checked, &env.decl);
         Ok(Self { checked, estimate, old_self, node: env.node })
     }
@@ -175,5 +180,33 @@ impl Program {
             (OldSelf::Required, None) => {}
         }
         run(&self.checked, variables, CALL_COST_MAX)
+    }
+}
+
+/// What fails before the program runs: conversions of constants, and constant patterns to find.
+fn instantiation_fault(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        Kind::Literal(_) | Kind::Ident(_) => None,
+        Kind::Select { operand, .. } => instantiation_fault(operand),
+        Kind::Call { function, target, args } => {
+            let inner = target.iter().map(|t| &**t).chain(args).find_map(instantiation_fault);
+            inner.or_else(|| match (function.as_str(), args.first().map(|arg| &arg.kind)) {
+                ("find" | "findAll", Some(Kind::Literal(Literal::String(pattern)))) => {
+                    orlop_schema::go_regex::compile(pattern).err()
+                }
+                (name, Some(Kind::Literal(literal))) if target.is_none() && is_conversion(name) => {
+                    library::call(name, &[constant(literal)]).err().map(|error| error.to_string())
+                }
+                _ => None,
+            })
+        }
+        Kind::List { items, .. } => items.iter().find_map(instantiation_fault),
+        Kind::Map { entries } => entries
+            .iter()
+            .find_map(|(key, value, _)| instantiation_fault(key).or_else(|| instantiation_fault(value))),
+        Kind::Struct { fields, .. } => fields.iter().find_map(instantiation_fault),
+        Kind::Fold(f) => {
+            [&f.range, &f.init, &f.condition, &f.step, &f.result].into_iter().find_map(instantiation_fault)
+        }
     }
 }

@@ -114,7 +114,7 @@ fn network(text: &str) -> Result<Cidr, String> {
     let shown = go_quote(text);
     let refuse = |why: &str| {
         Err(format!(
-            "network address parse error during conversion from string: CIDR {shown} parse error during conversion from string: netip.ParsePrefix({shown}): {why}"
+            "network address parse error during conversion from string: network address parse error during conversion from string: netip.ParsePrefix({shown}): {why}"
         ))
     };
     let Some((ip, bits)) = text.rsplit_once('/') else { return refuse("no '/'") };
@@ -218,13 +218,13 @@ fn of_cidr(function: &str, cidr: &Cidr, rest: &[Value]) -> Option<Eval> {
         ("prefixLength", []) => Some(Ok(Value::Int(i64::from(cidr.prefix)))),
         ("masked", []) => Some(Ok(Value::Cidr(Cidr { address: cidr.masked(), prefix: cidr.prefix }))),
         ("containsIP", [Value::Ip(ip)]) => Some(Ok(Value::Bool(contains(*ip)))),
-        ("containsIP", [Value::String(text)]) => {
-            Some(result(address(text).map(|ip| Value::Bool(contains(ip)))))
-        }
+        ("containsIP", [Value::String(text)]) => Some(result(
+            address(text).map(|ip| Value::Bool(contains(ip))).map_err(|_| "no such overload".to_owned()),
+        )),
         ("containsCIDR", [Value::Cidr(other)]) => Some(Ok(Value::Bool(within(other)))),
-        ("containsCIDR", [Value::String(text)]) => {
-            Some(result(network(text).map(|other| Value::Bool(within(&other)))))
-        }
+        ("containsCIDR", [Value::String(text)]) => Some(result(
+            network(text).map(|other| Value::Bool(within(&other))).map_err(|_| "no such overload".to_owned()),
+        )),
         _ => None,
     }
 }

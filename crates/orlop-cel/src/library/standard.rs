@@ -65,7 +65,12 @@ fn civil(function: &str, time: Timestamp, zone: &str) -> Option<Eval> {
 
 fn convert(to: &str, value: &Value) -> Eval {
     let overflow = || fail(if to == "uint" { "unsigned integer overflow" } else { "integer overflow" });
-    let refused = || fail(format!("type conversion error from '{}' to '{to}'", value.type_name()));
+    let name = match to {
+        "duration" => "google.protobuf.Duration",
+        "timestamp" => "google.protobuf.Timestamp",
+        other => other,
+    };
+    let refused = || fail(format!("type conversion error from '{}' to '{name}'", value.type_name()));
     let found = match (to, value) {
         ("bool", Value::Bool(_))
         | ("bytes", Value::Bytes(_))

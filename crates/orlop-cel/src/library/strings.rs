@@ -237,8 +237,8 @@ fn format(pattern: &str, args: &[Value]) -> Eval {
                     let text = format!("{number:.precision$e}");
                     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
                     let exponent: i32 = exponent.parse().unwrap_or(0);
-                    let sign = if exponent < 0 { '-' } else { '+' };
-                    out.push_str(&format!("{digits}e{sign}{:02}", exponent.abs()));
+                    let power = format!("{}{:02}", if exponent < 0 { "-" } else { "" }, exponent.abs());
+                    out.push_str(&format!("{digits}\u{202f}×\u{202f}10{}", superscript(&power)));
                 }
             }
             'b' | 'o' | 'x' | 'X' => {
@@ -273,6 +273,12 @@ fn clause(name: &str, on: &str, given: &Value) -> Eval {
         "error during formatting: {name} clause can only be used on {on}, was given {}",
         given.type_name()
     ))
+}
+
+/// The exponent as the printer of the original raises it.
+fn superscript(number: &str) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    number.chars().map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize])).collect()
 }
 
 fn infinite(value: f64) -> String {
