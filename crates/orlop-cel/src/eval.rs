@@ -214,10 +214,10 @@ impl Machine<'_> {
             _ => "",
         };
         // what multiplies data is paid for before it is done
-        if let ("lists.range", [Value::Int(count)]) = (function, values.as_slice()) {
-            if self.cost.saturating_add((*count).max(0) as u64) > self.limit {
-                return Err(EvalError::CostExceeded);
-            }
+        if let ("lists.range", [Value::Int(count)]) = (function, values.as_slice())
+            && self.cost.saturating_add((*count).max(0) as u64) > self.limit
+        {
+            return Err(EvalError::CostExceeded);
         }
         let result = library::call(function, &values);
         let member = function == "@in"

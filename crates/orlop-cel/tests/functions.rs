@@ -134,7 +134,10 @@ fn these_hold() {
         r##"type(duration('1s')) == google.protobuf.Duration"##,
         r##"strings.quote('a\nb\t"') == "\"a\\nb\\t\\\"\"""##,
         r##"b'a' + b'b' == b'ab' && size(b'abc') == 3"##,
-        "'%e'.format([1234.5]) == '1.234500\u{202f}×\u{202f}10⁰³'",
+        r#"'%s'.format([{'b': ['c', 1]}]) == '{"b":["c", 1]}'"#,
+        "'%e'.format([1234.5]) == '1.234500×10⁰³'",
+        "'%s'.format([1234567.5]) == '1.2345675e+06'",
+        "'%.2f'.format([1234567.5]) == '1,234,567.50'",
     ];
     for source in table {
         assert_eq!(evaluate(source), Ok(true), "{source}");

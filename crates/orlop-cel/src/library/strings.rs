@@ -167,7 +167,7 @@ pub(crate) fn write_double(value: f64) -> String {
     let scientific = format!("{value:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..21).contains(&exponent) {
+    if (-4..6).contains(&exponent) {
         return format!("{value}");
     }
     format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
@@ -232,13 +232,13 @@ fn format(pattern: &str, args: &[Value]) -> Eval {
                 if !number.is_finite() {
                     out.push_str(&infinite(number));
                 } else if verb == 'f' {
-                    out.push_str(&format!("{number:.precision$}"));
+                    out.push_str(&grouped(&format!("{number:.precision$}")));
                 } else {
                     let text = format!("{number:.precision$e}");
                     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
                     let exponent: i32 = exponent.parse().unwrap_or(0);
                     let power = format!("{}{:02}", if exponent < 0 { "-" } else { "" }, exponent.abs());
-                    out.push_str(&format!("{digits}\u{202f}×\u{202f}10{}", superscript(&power)));
+                    out.push_str(&format!("{digits}×10{}", superscript(&power)));
                 }
             }
             'b' | 'o' | 'x' | 'X' => {
@@ -275,6 +275,20 @@ fn clause(name: &str, on: &str, given: &Value) -> Eval {
     ))
 }
 
+/// A number with commas between its thousands, as the printer of the original writes it.
+fn grouped(number: &str) -> String {
+    let (whole, fraction) = number.find('.').map_or((number, ""), |at| number.split_at(at));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    let mut out = String::from(sign);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + fraction
+}
+
 /// The exponent as the printer of the original raises it.
 fn superscript(number: &str) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
@@ -305,16 +319,23 @@ fn radix(verb: char, value: u64) -> String {
 fn written(value: &Value) -> String {
     match value {
         Value::Double(d) if !d.is_finite() => infinite(*d),
-        Value::List(list) => format!("[{}]", list.items.iter().map(written).collect::<Vec<_>>().join(", ")),
+        Value::List(list) => format!("[{}]", list.items.iter().map(nested).collect::<Vec<_>>().join(", ")),
         Value::Map(map) => {
-            let mut entries: Vec<(String, String)> =
-                map.iter().map(|(k, v)| (written(&crate::eval::key_value(k)), written(v))).collect();
+            let mut entries: Vec<String> = map
+                .iter()
+                .map(|(k, v)| format!("{}:{}", nested(&crate::eval::key_value(k)), nested(v)))
+                .collect();
             entries.sort();
-            format!(
-                "{{{}}}",
-                entries.into_iter().map(|(k, v)| format!("{k}: {v}")).collect::<Vec<_>>().join(", ")
-            )
+            format!("{{{}}}", entries.join(", "))
         }
         other => super::display(other),
+    }
+}
+
+/// Within lists and maps texts are quoted.
+fn nested(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("\"{text}\""),
+        other => written(other),
     }
 }
