@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod ast;
+mod base64;
+mod check;
+mod cost;
+mod decl;
+mod eval;
+mod formats;
+mod functions;
+mod lexer;
+mod library;
+mod parser;
+mod program;
+pub mod rules;
+mod semver;
+mod source;
+mod time;
+mod types;
+mod url;
+mod value;
+
+pub use decl::{Node, escape};
+pub use eval::EvalError;
+pub use program::{Budget, CALL_COST_MAX, CompileError, Env, OBJECT_COST_MAX, OldSelf, Output, Program};
+pub use source::Issue;
+pub use value::Value;

@@ -1,0 +1,217 @@
+//! Every function of the environment, with what kube-apiserver's own library answers.
+
+use orlop_cel::{Budget, Env, Node, OldSelf, Output, Program, Value};
+use orlop_schema::structural::Schema;
+use serde_json::json;
+
+fn evaluate(source: &str) -> Result<bool, String> {
+    let schema = Schema::parse(&json!({"type": "object"}));
+    let env = Env::crd(&schema, Node::Inner).map_err(|error| error.to_string())?;
+    let program =
+        Program::compile(source, &env, OldSelf::Required, Output::Bool).map_err(|error| error.to_string())?;
+    match program.evaluate(&schema, &json!({}), None, &mut Budget::object()) {
+        Ok(Value::Bool(verdict)) => Ok(verdict),
+        Ok(other) => Err(format!("{other:?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn these_hold() {
+    let table = [
+        "[1,2,3].isSorted()",
+        "[1,2,3].sum() == 6",
+        "[1,3,2].max() == 3",
+        "[1,3,2].min() == 1",
+        "[1,2,1].indexOf(1) == 0",
+        "[1,2,1].lastIndexOf(1) == 2",
+        "[1,2,3].slice(1,3) == [2,3]",
+        "[[1],[2]].flatten() == [1,2]",
+        "[3,1,2].sort() == [1,2,3]",
+        "[3,1].sortBy(x, x) == [1,3]",
+        "[1,1,2].distinct() == [1,2]",
+        "[1,2].reverse() == [2,1]",
+        "lists.range(3) == [0,1,2]",
+        "sets.contains([1,2],[1])",
+        "sets.intersects([1],[1,2])",
+        "sets.equivalent([1,1],[1])",
+        "'abc'.matches('^a.c$')",
+        "'abc 123'.find('[0-9]+') == '123'",
+        "'a1b2'.findAll('[0-9]') == ['1','2']",
+        "'a1b2'.findAll('[0-9]',1) == ['1']",
+        "url('https://h.com:80/p?q=1').getHost() == 'h.com:80'",
+        "url('https://h.com/p').getScheme() == 'https'",
+        "url('https://h.com/p?k=v').getQuery()['k'] == ['v']",
+        "isURL('https://x')",
+        "!isURL('../x')",
+        "quantity('1Gi').isGreaterThan(quantity('500Mi'))",
+        "quantity('1.5').compareTo(quantity('1500m')) == 0",
+        "isQuantity('1.5Gi')",
+        "!isQuantity('x')",
+        "quantity('50k').add(20).asInteger() == 50020",
+        "quantity('1Mi').asApproximateFloat() > 1.0",
+        "ip('1.2.3.4').family() == 4",
+        "isIP('::1')",
+        "ip('127.0.0.1').isLoopback()",
+        "ip.isCanonical('1.2.3.4')",
+        "cidr('10.0.0.0/8').containsIP('10.1.2.3')",
+        "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')",
+        "cidr('10.0.0.0/8').prefixLength() == 8",
+        "isCIDR('10.0.0.0/8')",
+        "cidr('192.168.1.5/24').masked() == cidr('192.168.1.0/24')",
+        "semver('1.2.3').isLessThan(semver('1.10.0'))",
+        "isSemver('1.2.3-alpha')",
+        "semver('v1.2', true).major() == 1",
+        "format.dns1123Label().validate('ok-name') == optional.none()",
+        "!format.dns1123Label().validate('ok').hasValue()",
+        "format.named('uuid').hasValue()",
+        "format.dns1123Label().validate('Bad_').hasValue()",
+        "'%s-%d'.format(['a', 1]) == 'a-1'",
+        "'a,b'.split(',') == ['a','b']",
+        "['a','b'].join('-') == 'a-b'",
+        "'abc'.replace('b','x') == 'axc'",
+        "'abc'.charAt(1) == 'b'",
+        "'AbC'.lowerAscii() == 'abc'",
+        "' a '.trim() == 'a'",
+        "'abc'.substring(1) == 'bc'",
+        "'abc'.indexOf('c') == 2",
+        r#"strings.quote('a"b') == '"a\\"b"'"#,
+        "optional.of(1).value() == 1",
+        "optional.none().orValue(2) == 2",
+        "[1,2][?5].orValue(9) == 9",
+        "{'a':1}[?'b'].orValue(3) == 3",
+        "duration('1h') > duration('30m')",
+        "timestamp('2024-01-01T00:00:00Z').getFullYear() == 2024",
+        "timestamp('2024-01-01T00:00:00Z') + duration('1h') == timestamp('2024-01-01T01:00:00Z')",
+        "int('5') == 5",
+        "string(5) == '5'",
+        "[1,2,3].exists(x, x > 2) ? true : false",
+        "1/0 == 0 || true",
+        "'é'.size() == 1",
+        "'😀'.size() == 1",
+        r"'\u00e9' == 'é'",
+        "'a'.startsWith('a')",
+        "uint(1) == 1u",
+        "[1] + [2] == [1,2]",
+        "'a' < 'b'",
+        "optional.ofNonZeroValue('').hasValue() == false",
+        "'abc'.lastIndexOf('c') == 2",
+        "{'a': 1, 'b': 2}.all(k, v, v > 0)",
+        "[1, 2].map(x, [x, x]).all(y, y.size() == 2)",
+        "duration('1h').getMinutes() == 60",
+        "timestamp('2024-02-29T12:34:56.789Z').getDayOfYear() == 59",
+        "timestamp('2024-02-29T12:34:56.789Z').getDayOfWeek() == 4",
+        "timestamp('2024-02-29T12:34:56.789Z').getHours('+05:30') == 18",
+        "timestamp('2024-02-29T12:34:56.789Z').getMilliseconds() == 789",
+        "string(timestamp('2024-02-29T12:34:56.789Z')) == '2024-02-29T12:34:56.789Z'",
+        "string(duration('90m')) == '5400s'",
+        "string(1.5) == '1.5'",
+        "string(1e100) == '1e+100'",
+        "string(b'abc') == 'abc'",
+        "'abc'.charAt(3) == ''",
+        "'abcabc'.lastIndexOf('b', 3) == 1",
+        "'abcabc'.indexOf('b', 2) == 4",
+        "'abc'.indexOf('', 2) == 2",
+        "'a,b,c'.split(',', 2) == ['a', 'b,c']",
+        "'abc'.split('') == ['a','b','c']",
+        "'aaa'.replace('a','b',2) == 'bba'",
+        "[].sum() == 0",
+        "[3,1,2].sortBy(x, -x) == [3,2,1]",
+        "['b','a'].sort() == ['a','b']",
+        "[1,2].first().value() == 1",
+        "sign(quantity('-1')) == -1",
+        "quantity('1Ki').sub(quantity('24')).asInteger() == 1000",
+        "ip('fe80::1').isLinkLocalUnicast() && ip('224.0.0.1').isLinkLocalMulticast() && ip('8.8.8.8').isGlobalUnicast() && ip('::').isUnspecified()",
+        "string(cidr('10.1.0.0/8').masked()) == '10.0.0.0/8' && cidr('10.1.0.0/8').ip() == ip('10.1.0.0')",
+        "semver('1.2.3-rc.1').isLessThan(semver('1.2.3')) && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
+        "url('http://u:p@h:1/a%20b?x=1&x=2&y').getQuery() == {'x': ['1','2'], 'y': ['']}",
+        "format.dns1123Label().validate('A').value()[0].size() > 10",
+        "dyn([1]).all(x, x > 0)",
+        "1 < 1.5 && 1u < 2 && 2.0 >= 1u",
+        "{'a': 1}.transformMapEntry(k, v, {'x': v, 'y': k.size()}) == {'x': 1, 'y': 1}",
+        "'aXb'.matches('[A-Z]') && 'x'.startsWith('x') && 'x'.endsWith('x') && 'abc'.contains('b')",
+        "type(1) == int && type(1u) == uint && type([]) == list && type({}) == map && type(null) == null_type && type(type(1)) == type",
+        "type(duration('1s')) == google.protobuf.Duration",
+        r#"strings.quote('a\nb\t"') == "\"a\\nb\\t\\\"\"""#,
+        "b'a' + b'b' == b'ab' && size(b'abc') == 3",
+        r#"'%s'.format([{'b': ['c', 1]}]) == '{"b":["c", 1]}'"#,
+        "'%e'.format([1234.5]) == '1.234500×10⁰³'",
+        "'%s'.format([1234567.5]) == '1.2345675e+06'",
+        "'%.2f'.format([1234567.5]) == '1,234,567.50'",
+    ];
+    for source in table {
+        assert_eq!(evaluate(source), Ok(true), "{source}");
+    }
+}
+
+#[test]
+fn these_fail_with_the_words_of_the_server() {
+    let table = [
+        ("1/0 == 0", "division by zero"),
+        ("1%0 == 0", "modulus by zero"),
+        ("9223372036854775807 + 1 == 0", "integer overflow"),
+        ("[1][5] == 1", "index out of bounds: 5"),
+        ("{'a':1}['b'] == 1", "no such key: b"),
+        ("{1:2}[3] == 1", "no such key: 3"),
+        ("'abc'.substring(5) == ''", "index out of range: 5"),
+        ("'abc'.substring(2,1) == ''", "invalid substring range. start: 2, end: 1"),
+        ("'abc'.charAt(7) == ''", "index out of range: 7"),
+        ("[].max() == 1", "max called on empty list"),
+        ("[].min() == 1", "min called on empty list"),
+        ("[1,2,3].slice(2,9) == [1]", "cannot slice(2, 9), list is length 3"),
+        (
+            "[1,2,3].slice(2,1) == [1]",
+            "cannot slice(2, 1), start index must be less than or equal to end index",
+        ),
+        ("optional.none().value() == 1", "optional.none() dereference"),
+        (
+            "quantity('1x').isInteger()",
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        ("quantity('1.5').asInteger() == 1", "cannot convert value to integer"),
+        (
+            "ip('1.2.3') == ip('1.2.3.4')",
+            r#"IP Address "1.2.3" parse error during conversion from string: ParseAddr("1.2.3"): IPv4 address too short"#,
+        ),
+        (
+            "ip('1.2.3.4.5') == ip('1.2.3.4')",
+            r#"IP Address "1.2.3.4.5" parse error during conversion from string: ParseAddr("1.2.3.4.5"): IPv4 address too long"#,
+        ),
+        (
+            "ip('::ffff:1.2.3.4') == ip('1.2.3.4')",
+            r#"IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not allowed"#,
+        ),
+        (
+            "ip('x') == ip('1.2.3.4')",
+            r#"IP Address "x" parse error during conversion from string: ParseAddr("x"): unable to parse IP"#,
+        ),
+        (
+            "cidr('10.0.0.0/33').prefixLength() == 1",
+            r#"network address parse error during conversion from string: network address parse error during conversion from string: netip.ParsePrefix("10.0.0.0/33"): prefix length out of range"#,
+        ),
+        (
+            "cidr('x').prefixLength() == 1",
+            r#"network address parse error during conversion from string: network address parse error during conversion from string: netip.ParsePrefix("x"): no '/'"#,
+        ),
+        ("cidr('10.0.0.0/8').containsIP('x')", "no such overload"),
+        ("semver('1.x.0').major() == 1", r#"Invalid character(s) found in minor number "x""#),
+        ("semver('x').major() == 1", "No Major.Minor.Patch elements found"),
+        (
+            "url('x y').getHost() == ''",
+            r#"URL parse error during conversion from string: parse "x y": invalid URI for request"#,
+        ),
+        ("dyn('a') + dyn(1) == 1", "no such overload"),
+        ("dyn(1) < dyn('a')", "no such overload"),
+        ("dyn({'a':1}).b == 1", "no such key: b"),
+        ("[1,2,3].exists(x, 1/(x-2) > 5)", "division by zero"),
+        ("[0,1].exists_one(x, 1/x == 1)", "division by zero"),
+        (
+            "{'a': 1, 'b': 1}.transformMapEntry(k, v, {v: k}) == {1: 'a'}",
+            "insert failed: key 1 already exists",
+        ),
+        ("int('x') == 1", "program instantiation failed: type conversion error from 'string' to 'int'"),
+    ];
+    for (source, expected) in table {
+        assert_eq!(evaluate(source), Err(expected.to_owned()), "{source}");
+    }
+}
