@@ -143,7 +143,7 @@ impl Kind {
         match &self.source {
             Source::BuiltIn(_) if crate::crd::is_definition(self) => crate::crd::warnings(object, old),
             Source::BuiltIn(_) => validate::warnings(&self.id(), object, old),
-            Source::Custom(custom) => custom.warnings(object, old),
+            Source::Custom(custom) => custom.warnings(self, object, old),
         }
     }
 

@@ -7,10 +7,12 @@ use crate::object;
 use crate::route::api_version;
 use crate::selector::fields::Selectable;
 use base64::Engine;
+use orlop_cel::Budget;
+use orlop_cel::rules::{self, Compiled};
 use orlop_kinds::json::normalise_numbers;
 use orlop_kinds::validate::{Scope, object_meta_create, object_meta_update};
 use orlop_merge::{ObjectType, UnknownFields};
-use orlop_schema::field::{FieldError, Path, go_quote};
+use orlop_schema::field::{Fault, FieldError, Path, go_quote};
 use orlop_schema::names::{self, NameRule};
 use orlop_schema::structural::embedded::{self, Malformed, Metadata, Place};
 use orlop_schema::structural::{Schema, default, lists, prune, validate};
@@ -42,6 +44,8 @@ pub(crate) struct CustomKind {
 #[derive(Debug)]
 struct Versions {
     schemas: BTreeMap<String, Arc<Schema>>,
+    /// Rules of versions that have some.
+    rules: BTreeMap<String, Compiled>,
     types: BTreeMap<String, ObjectType>,
 }
 
@@ -53,11 +57,14 @@ impl Versions {
         } else {
             UnknownFields::Refused
         };
-        let mut all = Self { schemas: BTreeMap::new(), types: BTreeMap::new() };
+        let mut all = Self { schemas: BTreeMap::new(), rules: BTreeMap::new(), types: BTreeMap::new() };
         for version in spec["versions"].as_array().into_iter().flatten() {
             let name = api_version(group, object::text(version, "name"));
             let schema = version["schema"].get("openAPIV3Schema");
             let parsed = Schema::parse(schema.unwrap_or(&Value::Null));
+            if let Some(rules) = rules::compile(&parsed) {
+                all.rules.insert(name.clone(), rules);
+            }
             all.schemas.insert(name.clone(), Arc::new(parsed));
             all.types.insert(name, orlop_merge::Schema::custom_resource(schema, unknown));
         }
@@ -285,6 +292,7 @@ impl CustomKind {
         errors.extend(self.scale_errors(object, ScalePart::All));
         errors.extend(self.embedded_errors(object));
         errors.extend(lists::validate(object, &self.schema));
+        self.check_rules(kind, object, None, &mut errors);
         errors
     }
 
@@ -312,7 +320,26 @@ impl CustomKind {
         if lists::validate(old, &self.schema).is_empty() {
             errors.extend(lists::validate(object, &self.schema));
         }
+        self.check_rules(kind, object, Some(old), &mut errors);
         errors
+    }
+
+    /// Adds what the rules of the schema refuse; an object of the wrong shape is not shown to them.
+    fn check_rules(&self, kind: &Kind, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        let Some(compiled) = self.versions.rules.get(&kind.api_version()) else { return };
+        let blocks = |error: &FieldError| {
+            matches!(
+                error.fault,
+                Fault::NotSupported | Fault::Required | Fault::TooLong | Fault::TooMany | Fault::TypeInvalid
+            )
+        };
+        if errors.iter().any(blocks) {
+            let why = "some validation rules were not checked because the object was invalid; correct the existing \
+                       errors to complete validation";
+            errors.push(FieldError::invalid(&Path::new("<nil>"), &Value::Null, why));
+            return;
+        }
+        errors.extend(rules::validate(compiled, &self.schema, object, old, &mut Budget::object()).errors);
     }
 
     fn status_errors(&self, object: &Value, old: &Value) -> Vec<FieldError> {
@@ -350,11 +377,15 @@ impl CustomKind {
 
     /// What the writer should know: finalizers without a domain clash easily.
     #[expect(clippy::unused_self, reason = "a question to the kind, as its siblings are")]
-    pub(crate) fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+    pub(crate) fn warnings(&self, kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let rules = self.versions.rules.get(&kind.api_version()).filter(|_| old.is_some());
+        let tolerated = rules.map(|compiled| {
+            rules::validate(compiled, &self.schema, object, old, &mut Budget::object()).warnings
+        });
         let known = old.map(object::finalizers).unwrap_or_default();
         let added: BTreeSet<&str> =
             object::finalizers(object).into_iter().filter(|name| !known.contains(name)).collect();
-        added.into_iter().flat_map(finalizer_warnings).collect()
+        added.into_iter().flat_map(finalizer_warnings).chain(tolerated.into_iter().flatten()).collect()
     }
 
     /// The warning that every use of a deprecated version gets.

@@ -44,7 +44,6 @@ impl Linter {
     }
 
     fn schema(&mut self, s: &Schema, path: &Path, context: Context<'_>) {
-        let before = self.errors.len();
         self.keywords(s, path, context);
         if s.unique_items {
             let why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -59,7 +58,7 @@ impl Linter {
         self.list_type(s, path);
         self.list_map(s, path);
         self.map_keys(s, path);
-        self.rules(s, path, before);
+        self.rules(s, path);
     }
 
     fn keywords(&mut self, s: &Schema, path: &Path, context: Context<'_>) {
@@ -272,13 +271,10 @@ impl Linter {
         }
     }
 
-    fn rules(&mut self, s: &Schema, path: &Path, errors_before: usize) {
+    fn rules(&mut self, s: &Schema, path: &Path) {
         let path = path.child("x-kubernetes-validations");
         for (index, rule) in s.rules.iter().enumerate() {
             self.rule(s, rule, &path.index(index));
-        }
-        if !s.rules.is_empty() && self.errors.len() == errors_before {
-            self.forbidden(&path, "is not supported by this server yet: CEL validation rules");
         }
     }
 
@@ -366,12 +362,7 @@ mod tests {
                 json!({"type": "object", "x-kubernetes-validations": [{"rule": " "}]}),
                 vec!["s.x-kubernetes-validations[0].rule: Required value: rule is not specified"],
             ),
-            (
-                json!({"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}),
-                vec![
-                    "s.x-kubernetes-validations: Forbidden: is not supported by this server yet: CEL validation rules",
-                ],
-            ),
+            (json!({"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}), vec![]),
         ] {
             let found: Vec<String> =
                 check(&Schema::parse(&schema), &Path::new("s")).iter().map(ToString::to_string).collect();

@@ -267,6 +267,9 @@ fn validation(validation: Option<&Value>, has_status: bool, path: &Path) -> Vec<
         errors.extend(faults);
     }
     errors.extend(lint::check(&schema, &schema_path));
+    if errors.is_empty() && unsupported.is_none() {
+        errors.extend(orlop_cel::rules::check(&schema, &schema_path));
+    }
     if let (true, Some(why)) = (errors.is_empty(), unsupported) {
         errors.push(FieldError::invalid(&schema_path, &Value::from(""), why.to_string()));
     }
