@@ -116,7 +116,7 @@ pub(crate) fn answer(
         }
         ["apis", group, version] => legacy(server, group, version, headers, accepted),
         ["openapi", "v3", rest @ ..] => Ok(openapi::v3(server, rest)),
-        ["openapi", "v2"] => openapi::v2(server, header_text(headers, header::ACCEPT)),
+        ["openapi", "v2"] => Ok(openapi::v2(header_text(headers, header::ACCEPT))),
         [".well-known", "openid-configuration"] => {
             Ok(Answer::Value(200, Auth::openid_configuration(headers)))
         }

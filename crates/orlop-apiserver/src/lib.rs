@@ -27,7 +27,7 @@ mod status;
 mod yaml;
 
 pub use admission::PLUGINS as ADMISSION_PLUGINS;
-pub use auth::{Access, Recorder, User};
+pub use auth::{Access, Recorder, User, random_token};
 pub use body::Body;
 pub use builder::{ApiServer, Builder, Snapshot};
 pub use dump::LoadError;

@@ -3,7 +3,6 @@
 use crate::rest::Answer;
 use crate::route::api_version;
 use crate::server::Inner;
-use crate::status::ApiError;
 use crate::{crd, discovery};
 use orlop_kinds::catalog::catalog;
 use serde_json::{Map, Value, json};
@@ -22,13 +21,20 @@ pub(crate) fn v3(server: &Inner, rest: &[&str]) -> Answer {
     document.map_or(Answer::Empty(404), |document| Answer::Value(200, document))
 }
 
-/// `/openapi/v2` exists for old clients only.
-pub(crate) fn v2(_server: &Inner, accept: Option<&str>) -> Result<Answer, ApiError> {
-    if accept.is_some_and(|accept| accept.contains("protobuf") && !accept.contains("json")) {
-        return Err(ApiError::not_acceptable(&["application/json"]));
+/// The media type in which kubectl asks for OpenAPI v2.
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// `/openapi/v2`: a document that describes nothing. kubectl reads it for a kind that it has not found in v3, and
+/// takes a kind that is not in it as one that need not be checked.
+pub(crate) fn v2(accept: Option<&str>) -> Answer {
+    if accept.is_some_and(|accept| accept.contains("proto-openapi.spec.v2") && !accept.contains("json")) {
+        let text = |number: u8, text: &[u8]| [&[number << 3 | 2, text.len() as u8], text].concat();
+        let info = [text(1, b"Kubernetes"), text(2, discovery::GIT_VERSION.as_bytes())].concat();
+        let document = [text(1, b"2.0"), text(2, &info), text(8, b"")].concat();
+        return Answer::Encoded(V2_PROTOBUF, document.into());
     }
-    let document = json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": discovery::GIT_VERSION}, "paths": {}, "definitions": {}});
-    Ok(Answer::Value(200, document))
+    let info = json!({"title": "Kubernetes", "version": discovery::GIT_VERSION});
+    Answer::Value(200, json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}))
 }
 
 fn empty() -> Value {

@@ -27,6 +27,9 @@ const VALIDITY_SECONDS: i64 = 10 * 365 * 24 * 3600;
 /// How long open connections may take to end once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// How long to wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
 /// A socket or certificate that could not be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -178,9 +181,13 @@ impl Serving {
                 () = &mut shutdown => break,
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => {
-                    // A connection that failed before it was one concerns nobody else.
-                    if let Ok((stream, _)) = accepted {
-                        connections.spawn(connection(stream, self.acceptor.clone(), self.server.clone()));
+                    match accepted {
+                        Ok((stream, _)) => {
+                            connections.spawn(connection(stream, self.acceptor.clone(), self.server.clone()));
+                        }
+                        // One that failed before it was a connection concerns nobody else; when the system has
+                        // no more to give, asking again at once would only burn it.
+                        Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                     }
                 }
             }

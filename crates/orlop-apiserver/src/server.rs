@@ -11,7 +11,7 @@ use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
 use orlop_store::Store;
 use serde_json::Value;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Everything that requests share.
 pub(crate) struct Inner {
@@ -23,6 +23,7 @@ pub(crate) struct Inner {
     pub(crate) addresses: Mutex<Addresses>,
     /// Kinds from CustomResourceDefinitions; replaced as a whole when one changes.
     custom: RwLock<Arc<Registry>>,
+    reloading: Mutex<()>,
 }
 
 impl Inner {
@@ -41,6 +42,7 @@ impl Inner {
             auth,
             addresses: Mutex::default(),
             custom: RwLock::default(),
+            reloading: Mutex::default(),
         }
     }
 
@@ -94,6 +96,11 @@ impl Inner {
         if let Some(definition) = kind.custom() {
             crd::instance_changed(self, definition, new.is_none());
         }
+    }
+
+    /// Held while the custom kinds are made anew, so that the newest state is the last to be set.
+    pub(crate) fn reloading(&self) -> MutexGuard<'_, ()> {
+        self.reloading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Derives everything anew from what is stored.

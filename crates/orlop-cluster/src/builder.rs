@@ -1,7 +1,7 @@
 //! How a cluster is made.
 
 use crate::cluster::Cluster;
-use orlop_apiserver::{ApiServer, User};
+use orlop_apiserver::{ApiServer, User, random_token};
 use orlop_clock::{Clock, Rng};
 
 /// Choices for a new cluster.
@@ -40,8 +40,7 @@ impl Builder {
     /// Makes the cluster, with what a new one holds.
     pub fn start(self) -> Cluster {
         // Never from the given source: a token must not be guessed by whoever knows the seed.
-        let random = Rng::unseeded();
-        let token = format!("{}{}", random.uuid(), random.uuid()).replace('-', "");
+        let token = random_token();
         let server = self.server.clock(self.clock.clone()).token(&token, User::admin()).build();
         Cluster::new(server, self.clock, token)
     }

@@ -23,6 +23,11 @@ impl<H> Watch<H> {
         Self { store, table, seen, newest }
     }
 
+    /// The revision up to which everything has been seen.
+    pub fn seen(&self) -> Revision {
+        self.seen
+    }
+
     /// The next event that has already happened.
     pub fn try_next(&mut self) -> Result<Option<Arc<Event<H>>>, Compacted> {
         let event = self.store.event_after(&self.table, self.seen)?;

@@ -93,7 +93,7 @@ impl Admission {
             if attributes.is(kind, Create, "", "pods") || attributes.is(kind, Update, "", "pods") {
                 pods::set_priority(server, kind, attributes)?;
             }
-            if kind.plural == "priorityclasses" {
+            if kind.plural == "priorityclasses" && kind.group == "scheduling.k8s.io" {
                 pods::check_priority_class(server, kind, attributes)?;
             }
         }

@@ -7,6 +7,7 @@ mod recorder;
 mod token;
 
 pub use recorder::{Access, Recorder};
+pub use token::random_token;
 
 pub(crate) use rbac::{Attributes, Decision, Rule};
 

@@ -12,6 +12,14 @@ use std::sync::OnceLock;
 /// The longest token that is looked at.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
 
+/// A bearer token that cannot be guessed.
+pub fn random_token() -> String {
+    let mut bytes = [0; 32];
+    let filled = ring::rand::SecureRandom::fill(&SystemRandom::new(), &mut bytes);
+    filled.expect("the system gives random numbers");
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
 /// Signs and verifies. The key is made when it is first needed.
 #[derive(Default)]
 pub(super) struct Signer(OnceLock<EcdsaKeyPair>);

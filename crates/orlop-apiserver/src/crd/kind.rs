@@ -376,7 +376,6 @@ impl CustomKind {
     }
 
     /// What the writer should know: finalizers without a domain clash easily.
-    #[expect(clippy::unused_self, reason = "a question to the kind, as its siblings are")]
     pub(crate) fn warnings(&self, kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<String> {
         let rules = self.versions.rules.get(&kind.api_version()).filter(|_| old.is_some());
         let tolerated = rules.map(|compiled| {

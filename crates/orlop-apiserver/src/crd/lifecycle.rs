@@ -41,6 +41,7 @@ pub(crate) fn changed(server: &Inner, old: Option<&Value>, new: Option<&Value>) 
 
 /// Makes the served kinds anew from all established definitions; those that have not changed are kept.
 pub(crate) fn reload(server: &Inner) {
+    let _alone = server.reloading();
     let definitions = definitions();
     let before = server.custom_kinds();
     let mut known: BTreeMap<&str, Vec<&Arc<Kind>>> = BTreeMap::new();

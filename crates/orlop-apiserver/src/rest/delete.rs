@@ -167,6 +167,10 @@ impl Call {
             bump_generation(&mut live);
             live = self.commit(Expect::At(stored.revision), live).ok()?;
             stored = self.server.store.get(&kind.table, &stored.key)?;
+            if stored.revision.to_string() != object::meta_str(&live, "resourceVersion") {
+                // Somebody wrote in between: look again.
+                return None;
+            }
         }
         let gone = self.remove(&stored, live.clone()).ok()?;
         object::set_revision(&mut live, gone.revision);

@@ -51,7 +51,8 @@ impl Call {
     pub(crate) async fn run(&mut self) -> Result<Answer, ApiError> {
         let result = self.dispatch().await;
         let is_service = self.kind.plural == "services" && self.kind.group.is_empty();
-        if is_service && (result.is_err() || self.query.get("dryRun").is_some()) {
+        let writes = matches!(self.route.verb, "create" | "update" | "patch");
+        if is_service && writes && (result.is_err() || self.query.get("dryRun").is_some()) {
             // What was handed out for a write that did not happen is free again.
             self.server.reclaim_addresses();
         }
@@ -63,7 +64,9 @@ impl Call {
             ("", "get") => self.get(),
             ("", "list") => self.list(),
             ("", "watch") => self.watch(),
-            ("", "create") if self.kind.plural == "bindings" => self.special().await,
+            ("", "create") if self.kind.plural == "bindings" && self.kind.group.is_empty() => {
+                self.special().await
+            }
             ("", "create") if !self.kind.is_stored() => self.review(),
             ("", "create") => self.create().await,
             ("", "update") => self.update("").await,

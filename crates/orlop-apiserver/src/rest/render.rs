@@ -13,6 +13,8 @@ pub(crate) enum Answer {
     Value(u16, Value),
     /// A JSON value under a media type of its own.
     Typed(&'static str, Value),
+    /// Bytes under a media type of their own.
+    Encoded(&'static str, Bytes),
     /// JSON that is serialised already.
     Bytes(u16, Bytes),
     /// Plain text.
@@ -30,7 +32,7 @@ impl Answer {
             Self::Value(status, _) | Self::Bytes(status, _) | Self::Text(status, _) | Self::Empty(status) => {
                 *status
             }
-            Self::Typed(..) | Self::Stream(_) => 200,
+            Self::Typed(..) | Self::Encoded(..) | Self::Stream(_) => 200,
         }
     }
 
@@ -48,6 +50,7 @@ impl Answer {
         match (self, accepted.format) {
             (Self::Empty(_), _) => ("", Body::whole(Bytes::new())),
             (Self::Text(_, text), _) => ("text/plain; charset=utf-8", Body::whole(text)),
+            (Self::Encoded(media_type, bytes), _) => (media_type, Body::whole(bytes)),
             (Self::Stream(body), _) => ("application/json", body),
             (Self::Bytes(_, bytes), Format::Json) if !accepted.pretty => {
                 ("application/json", Body::whole(bytes))

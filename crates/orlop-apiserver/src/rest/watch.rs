@@ -105,7 +105,7 @@ fn step(mut state: State) -> Step<State> {
 impl State {
     /// The next bytes to send, as soon as there are any; nothing when the watch is over.
     async fn next_chunk(&mut self) -> Option<Bytes> {
-        if self.ended {
+        if self.ended || Instant::now() >= self.deadline {
             return None;
         }
         let mut out = Vec::new();
@@ -137,7 +137,8 @@ impl State {
                     Err(compacted) => {
                         // Too slow for the log: the client is told and starts again.
                         self.ended = true;
-                        out.extend(too_old(Revision(0), compacted.oldest));
+                        out.extend(single.take().unwrap_or_default());
+                        out.extend(too_old(self.watch.seen(), compacted.oldest));
                         break;
                     }
                 }
@@ -159,7 +160,7 @@ impl State {
                     }
                     Err(compacted) => {
                         self.ended = true;
-                        return Some(too_old(Revision(0), compacted.oldest));
+                        return Some(too_old(self.watch.seen(), compacted.oldest));
                     }
                 },
                 () = tokio::time::sleep_until(wake) => {

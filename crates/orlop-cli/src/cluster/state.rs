@@ -113,7 +113,7 @@ impl State {
 /// Writes a file that only its owner can read: it holds keys.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
     let cannot = |error| Failure::new(format!("cannot write `{}`", path.display())).because(error);
     if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(directory).map_err(cannot)?;
@@ -125,5 +125,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
         .mode(0o600)
         .open(path)
         .map_err(cannot)?;
+    // The mode above is for new files only.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(cannot)?;
     file.write_all(text.as_bytes()).map_err(cannot)
 }

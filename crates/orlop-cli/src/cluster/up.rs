@@ -3,8 +3,8 @@
 use super::state::{State, write_private};
 use crate::shell::{Failure, Shell};
 use clap::Args as ClapArgs;
-use orlop_apiserver::{ADMISSION_PLUGINS, ApiServer, Certificates, User};
-use orlop_clock::{Clock, Rng};
+use orlop_apiserver::{ADMISSION_PLUGINS, ApiServer, Certificates, User, random_token};
+use orlop_clock::Clock;
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -44,6 +44,17 @@ pub(crate) fn run(args: &Args, shell: &Shell) -> Result<(), Failure> {
             ));
         }
     }
+    if let Some(running) = State::load()?.filter(State::is_alive) {
+        return Err(Failure::new(format!("a cluster is running at {}", running.url))
+            .hint("stop it with `orlop cluster down`, or set `ORLOP_HOME` to keep several"));
+    }
+    if args
+        .token
+        .as_ref()
+        .is_some_and(|token| token.is_empty() || !token.chars().all(|c| c.is_ascii_graphic()))
+    {
+        return Err(Failure::new("a token must be printable text without spaces"));
+    }
     if args.detach {
         return detach(args, shell);
     }
@@ -56,10 +67,7 @@ pub(crate) fn run(args: &Args, shell: &Shell) -> Result<(), Failure> {
 
 async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
     let clock = Clock::system();
-    let token = args.token.clone().unwrap_or_else(|| {
-        let random = Rng::unseeded();
-        format!("{}{}", random.uuid(), random.uuid()).replace('-', "")
-    });
+    let token = args.token.clone().unwrap_or_else(random_token);
     let mut builder = ApiServer::builder().clock(clock.clone()).token(&token, User::admin());
     for plugin in &args.disable_admission_plugins {
         builder = builder.disable_admission(plugin);
@@ -97,10 +105,6 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
 
 /// Starts this program again in the background and waits for its word that it serves.
 fn detach(args: &Args, shell: &Shell) -> Result<(), Failure> {
-    if let Some(running) = State::load()?.filter(State::is_alive) {
-        return Err(Failure::new(format!("a cluster is running at {}", running.url))
-            .hint("stop it with `orlop cluster down`, or set ORLOP_HOME to keep several"));
-    }
     let program =
         std::env::current_exe().map_err(|error| Failure::new("cannot find this program").because(error))?;
     let log_path = State::directory().join("cluster.log");
@@ -132,7 +136,9 @@ fn detach(args: &Args, shell: &Shell) -> Result<(), Failure> {
         let _ = BufReader::new(output).read_line(&mut line);
     }
     if line.is_empty() {
-        return Err(Failure::new("the cluster did not start").hint(format!("see `{}`", log_path.display())));
+        let log = std::fs::read_to_string(&log_path).unwrap_or_default();
+        log.lines().for_each(|line| shell.say(line));
+        return Err(Failure::new("the cluster did not start"));
     }
     shell.data(line.trim_end());
     if let Some(state) = State::load()? {
