@@ -21,8 +21,8 @@ pub(crate) fn v3(server: &Inner, rest: &[&str]) -> Answer {
     document.map_or(Answer::Empty(404), |document| Answer::Value(200, document))
 }
 
-/// The media type in which kubectl asks for OpenAPI v2.
-const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// The media type of OpenAPI v2 in protobuf; kubectl asks for it with an `@`, which no media type may have.
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// `/openapi/v2`: a document that describes nothing. kubectl reads it for a kind that it has not found in v3, and
 /// takes a kind that is not in it as one that need not be checked.
