@@ -137,7 +137,7 @@ pub(crate) fn version() -> Value {
         "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
         "gitVersion": GIT_VERSION, "gitCommit": concat!("orlop-", env!("CARGO_PKG_VERSION")), "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc",
-        "platform": concat!("linux/", "amd64"),
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
     })
 }
 
