@@ -6,7 +6,7 @@ use crate::crd;
 use crate::kind::{Kind, Registry};
 use crate::object::Header;
 use crate::route::Route;
-use crate::services::{Addresses, Allocation};
+use crate::services::{Addresses, Allocation, Claim};
 use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
 use orlop_store::Store;
@@ -20,7 +20,7 @@ pub(crate) struct Inner {
     pub(crate) rng: Rng,
     pub(crate) admission: Admission,
     pub(crate) auth: Auth,
-    pub(crate) addresses: Mutex<Addresses>,
+    pub(crate) addresses: Arc<Addresses>,
     /// Kinds from CustomResourceDefinitions; replaced as a whole when one changes.
     custom: RwLock<Arc<Registry>>,
     reloading: Mutex<()>,
@@ -40,7 +40,7 @@ impl Inner {
             rng,
             admission,
             auth,
-            addresses: Mutex::default(),
+            addresses: Arc::default(),
             custom: RwLock::default(),
             reloading: Mutex::default(),
         }
@@ -86,9 +86,9 @@ impl Inner {
     pub(crate) fn committed(&self, kind: &Kind, old: Option<&Value>, new: Option<&Value>) {
         match (kind.group.as_str(), kind.plural.as_str()) {
             ("apiextensions.k8s.io", "customresourcedefinitions") => crd::changed(self, old, new),
-            ("", "services") if new.is_none() => {
+            ("", "services") => {
                 if let Some(old) = old {
-                    self.addresses.lock().unwrap_or_else(PoisonError::into_inner).release(old);
+                    self.addresses.release(old, new);
                 }
             }
             _ => {}
@@ -112,11 +112,8 @@ impl Inner {
     /// Notes which addresses the stored Services have, and no others.
     pub(crate) fn reclaim_addresses(&self) {
         let services = Self::built_in("", "v1", "services");
-        let mut addresses = Addresses::default();
-        for stored in self.store.snapshot(&services.table).iter() {
-            addresses.claim(&services.read(stored));
-        }
-        *self.addresses.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
+        self.addresses
+            .replace(self.store.snapshot(&services.table).iter().map(|stored| services.read(stored)));
     }
 
     /// Makes the custom kinds anew.
@@ -124,17 +121,17 @@ impl Inner {
         *self.custom.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
     }
 
-    /// Gives a Service its addresses and ports.
+    /// Gives a Service its addresses and ports; other kinds have none.
     pub(crate) fn allocate(
         &self,
         kind: &Kind,
         object: &mut Value,
         allocation: Allocation<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Option<Claim>, ApiError> {
         if kind.plural != "services" || !kind.group.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).allocate(object, allocation)
+        self.addresses.allocate(object, allocation).map(Some)
     }
 }
 

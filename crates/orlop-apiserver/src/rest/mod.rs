@@ -49,17 +49,6 @@ pub(crate) struct Call {
 impl Call {
     /// Does what the request asks for.
     pub(crate) async fn run(&mut self) -> Result<Answer, ApiError> {
-        let result = self.dispatch().await;
-        let is_service = self.kind.plural == "services" && self.kind.group.is_empty();
-        let writes = matches!(self.route.verb, "create" | "update" | "patch");
-        if is_service && writes && (result.is_err() || self.query.get("dryRun").is_some()) {
-            // What was handed out for a write that did not happen is free again.
-            self.server.reclaim_addresses();
-        }
-        result
-    }
-
-    async fn dispatch(&mut self) -> Result<Answer, ApiError> {
         match (self.route.subresource.as_str(), self.route.verb) {
             ("", "get") => self.get(),
             ("", "list") => self.list(),

@@ -5,7 +5,7 @@ use super::render::Answer;
 use crate::admission::{Attributes, Operation};
 use crate::object::{self, Stored};
 use crate::options::{WriteOptions, WriteVerb};
-use crate::services::Allocation;
+use crate::services::{Allocation, Claim};
 use crate::status::ApiError;
 use orlop_kinds::strategy::Context;
 use orlop_merge::managed::keep_times;
@@ -90,7 +90,8 @@ impl Call {
         loop {
             let mut candidate = object.clone();
             let generated = self.name_object(&mut candidate);
-            candidate = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
+            let claim;
+            (candidate, claim) = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
             let name = object::meta_str(&candidate, "name").to_owned();
             attributes.name.clone_from(&name);
             attributes.object = candidate;
@@ -104,6 +105,7 @@ impl Call {
             }
             match self.commit(Expect::Absent, candidate) {
                 Ok(created) => {
+                    claim.map(Claim::keep);
                     self.server.committed(&kind, None, Some(&created));
                     return Ok(created);
                 }
@@ -127,14 +129,14 @@ impl Call {
         mut object: Value,
         submitted: Option<&Value>,
         dry_run: bool,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<(Value, Option<Claim>), ApiError> {
         let kind = self.kind.clone();
         object::set_meta(&mut object, "creationTimestamp", self.server.now());
         object::set_meta(&mut object, "uid", self.server.rng.uuid());
         let user = self.user.info();
         let now = self.server.now();
         let allocation = Allocation { live: None, dry_run };
-        self.server.allocate(&kind, &mut object, allocation)?;
+        let claim = self.server.allocate(&kind, &mut object, allocation)?;
         kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted });
         let errors = kind.validate_create(&object);
         if !errors.is_empty() {
@@ -144,7 +146,7 @@ impl Call {
             self.warn(warning);
         }
         kind.settle(&mut object);
-        Ok(object)
+        Ok((object, claim))
     }
 
     /// Generates a name if one is asked for.
@@ -243,8 +245,9 @@ impl Call {
             user: self.user.clone(),
         };
         self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
-        attributes.object =
+        let (prepared, claim) =
             self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
+        attributes.object = prepared;
         self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
         object::copy_meta(&mut object, &live, "resourceVersion");
@@ -266,6 +269,7 @@ impl Call {
         }
         match self.commit(Expect::At(stored.revision), object) {
             Ok(updated) => {
+                claim.map(Claim::keep);
                 self.server.committed(&kind, Some(&live), Some(&updated));
                 Ok(Some(updated))
             }
@@ -280,16 +284,18 @@ impl Call {
         mut object: Value,
         live: &Value,
         dry_run: bool,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<(Value, Option<Claim>), ApiError> {
         let kind = self.kind.clone();
         object::copy_meta(&mut object, live, "generation");
         object::set_meta(&mut object, "selfLink", Value::Null);
         let user = self.user.info();
         let now = self.server.now();
         let context = Context { now: &now, user: Some(&user), submitted: None };
-        if subresource.is_empty() {
-            self.server.allocate(&kind, &mut object, Allocation { live: Some(live), dry_run })?;
-        }
+        let claim = if subresource.is_empty() {
+            self.server.allocate(&kind, &mut object, Allocation { live: Some(live), dry_run })?
+        } else {
+            None
+        };
         kind.prepare_update(subresource, &mut object, live, &context);
         if object::meta_str(&object, "uid").is_empty() {
             object::copy_meta(&mut object, live, "uid");
@@ -309,7 +315,7 @@ impl Call {
             self.warn(warning);
         }
         kind.settle(&mut object);
-        Ok(object)
+        Ok((object, claim))
     }
 
     /// Optimistic locking: the object must name the version it changes, or be of a kind that needs not.
