@@ -94,7 +94,7 @@ impl Inner {
             _ => {}
         }
         if let Some(definition) = kind.custom() {
-            crd::instance_changed(self, definition, new.is_none());
+            crd::instance_changed(self, kind, definition, new.is_none());
         }
     }
 
@@ -105,7 +105,7 @@ impl Inner {
 
     /// Derives everything anew from what is stored.
     pub(crate) fn rebuild(&self) {
-        crd::reload(self);
+        crd::rebuild(self);
         self.reclaim_addresses();
     }
 

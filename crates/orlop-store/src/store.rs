@@ -5,13 +5,14 @@ use crate::{Entry, Event, EventKind, Key, Revision, Table, Watch};
 use bytes::Bytes;
 use imbl::OrdMap;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 
 /// How much history is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Events older than this are forgotten at the next write to their table.
+    /// Events older than this are forgotten at the next write to their table, or after a few writes to others.
     pub history_ms: i64,
     /// At most this many events are kept per table.
     pub events_max: usize,
@@ -124,14 +125,16 @@ impl<H> Snapshot<H> {
 /// The whole store at one moment; taking and restoring it copies no object.
 #[derive(Clone, Debug)]
 pub struct Backup<H> {
+    /// The store's revision at that moment.
+    pub revision: Revision,
     tables: BTreeMap<Table, OrdMap<Key, Arc<Entry<H>>>>,
 }
 
 impl<H> Backup<H> {
-    /// The same tables with nothing in them.
-    #[must_use]
-    pub fn emptied(&self) -> Self {
-        Self { tables: self.tables.keys().map(|table| (table.clone(), OrdMap::new())).collect() }
+    /// One table as it was.
+    pub fn table(&self, table: &Table) -> Snapshot<H> {
+        let entries = self.tables.get(table).cloned().unwrap_or_default();
+        Snapshot { revision: self.revision, entries }
     }
 }
 
@@ -146,6 +149,33 @@ struct Inner<H> {
     tables: BTreeMap<Table, Rows<H>>,
     /// A table that was never written has forgotten nothing since this revision.
     base: Revision,
+    /// The table whose history was looked through last.
+    swept: Option<Table>,
+}
+
+impl<H> Inner<H> {
+    /// Puts `tables` in place of all that is here; `revision` is newer than all in them.
+    fn replace(&mut self, mut tables: BTreeMap<Table, OrdMap<Key, Arc<Entry<H>>>>, revision: Revision) {
+        self.revision = revision;
+        self.base = revision;
+        for table in tables.keys() {
+            self.tables.entry(table.clone()).or_insert_with(|| Rows::empty_since(revision));
+        }
+        for (table, rows) in &mut self.tables {
+            rows.entries = tables.remove(table).unwrap_or_default();
+            rows.log = Log::starting_after(revision);
+            rows.newest.send_replace(revision);
+        }
+    }
+
+    /// Forgets old events of one table more, so that tables nobody writes to are looked through too.
+    fn sweep(&mut self, oldest_ms: i64, events_max: usize) {
+        let after = self.swept.take().map_or(Bound::Unbounded, Bound::Excluded);
+        if let Some((table, rows)) = self.tables.range_mut((after, Bound::Unbounded)).next() {
+            rows.log.compact(oldest_ms, events_max);
+            self.swept = Some(table.clone());
+        }
+    }
 }
 
 struct Rows<H> {
@@ -163,7 +193,7 @@ impl<H> Rows<H> {
 impl<H> Store<H> {
     /// An empty store at revision 1.
     pub fn new(limits: Limits) -> Self {
-        let inner = Inner { revision: Revision(1), tables: BTreeMap::new(), base: Revision(0) };
+        let inner = Inner { revision: Revision(1), tables: BTreeMap::new(), base: Revision(0), swept: None };
         Self { inner: RwLock::new(inner), limits }
     }
 
@@ -192,25 +222,23 @@ impl<H> Store<H> {
 
     /// The table as it was at `revision`: what happened since is undone on a copy.
     pub fn snapshot_at(&self, table: &Table, revision: Revision) -> Result<Snapshot<H>, ReadAtError> {
-        self.read(|inner| {
+        let (mut entries, since) = self.read(|inner| {
             if revision > inner.revision {
                 return Err(ReadAtError::Future { current: inner.revision });
             }
-            let Some(rows) = inner.tables.get(table) else {
-                return Ok(Snapshot { revision, entries: OrdMap::new() });
-            };
+            let Some(rows) = inner.tables.get(table) else { return Ok((OrdMap::new(), Vec::new())) };
             if revision < rows.log.compacted() {
                 return Err(Compacted { oldest: rows.log.compacted() }.into());
             }
-            let mut entries = rows.entries.clone();
-            for event in rows.log.back_to(revision) {
-                match &event.previous {
-                    Some(previous) => entries.insert(previous.key.clone(), previous.clone()),
-                    None => entries.remove(&event.entry.key),
-                };
-            }
-            Ok(Snapshot { revision, entries })
-        })
+            Ok((rows.entries.clone(), rows.log.back_to(revision).cloned().collect()))
+        })?;
+        for event in since {
+            match &event.previous {
+                Some(previous) => entries.insert(previous.key.clone(), previous.clone()),
+                None => entries.remove(&event.entry.key),
+            };
+        }
+        Ok(Snapshot { revision, entries })
     }
 
     /// Writes one object, or nothing: `make` is called with the write's revision only if the expectation holds.
@@ -249,12 +277,14 @@ impl<H> Store<H> {
             rows.entries.insert(key.clone(), entry.clone());
         }
         rows.log.push(now_ms, Arc::new(Event::new(kind, entry.clone(), current)));
-        rows.log.compact(now_ms.saturating_sub(self.limits.history_ms), self.limits.events_max);
+        let oldest_ms = now_ms.saturating_sub(self.limits.history_ms);
+        rows.log.compact(oldest_ms, self.limits.events_max);
         rows.newest.send_replace(revision);
+        inner.sweep(oldest_ms, self.limits.events_max);
         Ok(entry)
     }
 
-    /// Everything that happens in a table after `revision`.
+    /// Everything that happens in a table after `revision`, which may lie in the future.
     pub fn watch(self: &Arc<Self>, table: &Table, revision: Revision) -> Result<Watch<H>, Compacted> {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         let base = inner.base;
@@ -265,36 +295,38 @@ impl<H> Store<H> {
         Ok(Watch::new(self.clone(), table.clone(), revision, rows.newest.subscribe()))
     }
 
-    /// Forgets history that is older than the limits allow, also in tables that nobody writes to.
-    pub fn compact(&self, now_ms: i64) {
-        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        for rows in inner.tables.values_mut() {
-            rows.log.compact(now_ms.saturating_sub(self.limits.history_ms), self.limits.events_max);
-        }
-    }
-
     /// The whole store now.
     pub fn backup(&self) -> Backup<H> {
         self.read(|inner| Backup {
+            revision: inner.revision,
             tables: inner.tables.iter().map(|(table, rows)| (table.clone(), rows.entries.clone())).collect(),
         })
     }
 
-    /// Puts a backup in place of all that is here. The revision goes on growing; watches end as if compacted.
+    /// Puts a backup, of this store or another, in place of all that is here. The revision goes on growing;
+    /// watches end as if compacted.
     pub fn restore(&self, backup: &Backup<H>) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        let inner = &mut *inner;
-        inner.revision = Revision(inner.revision.0 + 1);
-        inner.base = inner.revision;
-        let base = inner.base;
-        for table in backup.tables.keys() {
-            inner.tables.entry(table.clone()).or_insert_with(|| Rows::empty_since(base));
+        let revision = Revision(inner.revision.max(backup.revision).0 + 1);
+        inner.replace(backup.tables.clone(), revision);
+    }
+
+    /// Puts these objects in place of all that is here, in one step; each gets a revision of its own. Of two with
+    /// the same key the last stays.
+    pub fn refill<F>(&self, objects: impl IntoIterator<Item = (Table, Key, F)>)
+    where
+        F: FnOnce(Revision) -> (Bytes, H),
+    {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables: BTreeMap<Table, OrdMap<Key, Arc<Entry<H>>>> = BTreeMap::new();
+        let mut revision = inner.revision;
+        for (table, key, make) in objects {
+            revision.0 += 1;
+            let (body, header) = make(revision);
+            let entry = Arc::new(Entry { key: key.clone(), revision, body, header });
+            tables.entry(table).or_default().insert(key, entry);
         }
-        for (table, rows) in &mut inner.tables {
-            rows.entries = backup.tables.get(table).cloned().unwrap_or_default();
-            rows.log = Log::starting_after(base);
-            rows.newest.send_replace(inner.revision);
-        }
+        inner.replace(tables, Revision(revision.0 + 1));
     }
 
     /// The first event of `table` after `revision`, if there is one yet.

@@ -58,6 +58,10 @@ impl Call {
             if asked.is_empty() { 0 } else { parse_version(asked).map_err(ApiError::internal_plain)? };
         let wants_initial = options.send_initial_events.unwrap_or(version == 0);
         let snapshot = store.snapshot(&self.kind.table);
+        if options.send_initial_events == Some(true) && version > snapshot.revision.0 {
+            let error = ApiError::too_large_resource_version(version, snapshot.revision.0);
+            return Ok(Answer::Stream(Body::whole(event_bytes("ERROR", &error.to_status()))));
+        }
         let from = if wants_initial || version == 0 { snapshot.revision } else { Revision(version) };
         let initial = if wants_initial {
             let start = orlop_store::Key::from_text(selection.prefix());

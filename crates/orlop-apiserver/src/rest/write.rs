@@ -453,26 +453,30 @@ impl crate::server::Inner {
         Ok(kind.after_storage(object))
     }
 
-    /// Removes an object whose last state is `last`.
+    /// Removes an object whose last state is `last`, with all that follows from it.
     pub(crate) fn remove(
         &self,
         kind: &crate::kind::Kind,
         stored: &Stored,
         last: Value,
     ) -> Result<Stored, Conflict<crate::object::Header>> {
-        let mut kept = last;
-        let entry = self.store.commit(
-            &kind.table,
-            &stored.key,
-            Expect::At(stored.revision),
-            self.now_ms(),
-            |revision| {
-                object::set_revision(&mut kept, revision);
-                let (body, header) = object::encode(&kind.to_storage(&kept), kind.schema_state());
-                Change::Delete { body, header }
-            },
-        )?;
-        self.committed(kind, Some(&kept), None);
+        let entry = self.erase(kind, stored, last.clone())?;
+        self.committed(kind, Some(&last), None);
         Ok(entry)
+    }
+
+    /// Removes an object and nothing else.
+    pub(crate) fn erase(
+        &self,
+        kind: &crate::kind::Kind,
+        stored: &Stored,
+        mut last: Value,
+    ) -> Result<Stored, Conflict<crate::object::Header>> {
+        let expect = Expect::At(stored.revision);
+        self.store.commit(&kind.table, &stored.key, expect, self.now_ms(), |revision| {
+            object::set_revision(&mut last, revision);
+            let (body, header) = object::encode(&kind.to_storage(&last), kind.schema_state());
+            Change::Delete { body, header }
+        })
     }
 }
