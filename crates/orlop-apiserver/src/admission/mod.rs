@@ -1,6 +1,7 @@
 //! Admission: what is changed or refused between authorisation and storage, plugin by plugin, in the order of
 //! kube-apiserver.
 
+pub(crate) mod matching;
 mod namespaces;
 mod pods;
 mod storage;
