@@ -1,11 +1,14 @@
 //! The server on a socket: TLS, client certificates, HTTP/1.1 and HTTP/2.
 
 use crate::auth::User;
+use crate::body::Body;
 use crate::builder::ApiServer;
 use crate::service::ApiService;
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use orlop_clock::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -14,19 +17,27 @@ use rcgen::{
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tower_service::Service as _;
 
 /// How long certificates are good for.
 const VALIDITY_SECONDS: i64 = 10 * 365 * 24 * 3600;
 /// How long open connections may take to end once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
-
+/// How long a client may take to agree on TLS.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How many requests a client may have under way on one connection, watches included.
+const STREAMS_MAX: u32 = 1000;
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
@@ -171,9 +182,10 @@ impl Serving {
         self.address
     }
 
-    /// Answers until `shutdown` is ready, then lets connections end for a short time.
+    /// Answers until `shutdown` is ready. Then watches end, and other requests may be finished for a short time.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) {
         let mut shutdown = std::pin::pin!(shutdown);
+        let closing = watch::Sender::new(false);
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -183,7 +195,8 @@ impl Serving {
                 accepted = self.listener.accept() => {
                     match accepted {
                         Ok((stream, _)) => {
-                            connections.spawn(connection(stream, self.acceptor.clone(), self.server.clone()));
+                            let (acceptor, server) = (self.acceptor.clone(), self.server.clone());
+                            connections.spawn(connection(stream, acceptor, server, closing.subscribe()));
                         }
                         // One that failed before it was a connection concerns nobody else; when the system has
                         // no more to give, asking again at once would only burn it.
@@ -193,24 +206,84 @@ impl Serving {
             }
         }
         drop(self.listener);
+        closing.send_replace(true);
         let drained = async { while connections.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(DRAIN, drained).await;
     }
 }
 
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, server: ApiServer) {
+async fn connection(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    server: ApiServer,
+    closing: watch::Receiver<bool>,
+) {
     let _ = stream.set_nodelay(true);
-    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else { return };
     let user = stream.get_ref().1.peer_certificates().and_then(|chain| certificate_user(chain.first()?));
     let service: ApiService = match user {
         Some(user) => server.service_as(user),
         None => server.service(),
     };
-    let service = TowerToHyperService::new(service);
+    let ends = closing.clone();
+    let service = service_fn(move |request| {
+        let (mut service, ends) = (service.clone(), ends.clone());
+        async move { service.call(request).await.map(|answer| answer.map(|body| UntilClosing::new(body, ends))) }
+    });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http2().max_concurrent_streams(1000);
+    builder.http2().max_concurrent_streams(STREAMS_MAX);
+    let mut connection =
+        std::pin::pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
     // A client that goes away in the middle is nobody's error.
-    let _ = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
+    tokio::select! {
+        biased;
+        _ = &mut connection => {}
+        () = closed(closing) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+/// Ready when the server closes.
+async fn closed(mut closing: watch::Receiver<bool>) {
+    // A sender that is gone has nothing to keep open either.
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+/// A body that ends where it is when the server closes; one that is known as a whole is finished.
+struct UntilClosing {
+    body: Body,
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl UntilClosing {
+    fn new(body: Body, closing: watch::Receiver<bool>) -> Self {
+        Self { body, closing: Box::pin(closed(closing)) }
+    }
+}
+
+impl http_body::Body for UntilClosing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Pending => self.closing.as_mut().poll(cx).map(|()| None),
+            ready => ready,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// The user that a verified client certificate names: common name and organisations.

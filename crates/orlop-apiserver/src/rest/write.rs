@@ -205,8 +205,14 @@ impl Call {
                 }
                 self.authorize_create(&name)?;
                 let made = next(self, None)?;
-                let object = self.create_object(made.object, options, made.owned).await?;
-                return Ok((object, true));
+                match self.create_object(made.object, options, made.owned).await {
+                    // Another writer created it first: what is there is changed instead.
+                    Err(error) if error.reason() == "AlreadyExists" && tries < UPDATE_TRIES => {
+                        tries += 1;
+                        continue;
+                    }
+                    created => return Ok((created?, true)),
+                }
             };
             let live = self.kind.read(&stored);
             let made = next(self, Some(&live))?;
