@@ -77,7 +77,7 @@ impl ApiService {
         let mut response = respond(result, accepted);
         for warning in &warnings {
             let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
                 response.headers_mut().append(header::WARNING, value);
             }
         }

@@ -147,6 +147,13 @@ impl State {
                     }
                 }
             }
+            if (single.is_some() || !out.is_empty()) && self.bookmarks && Instant::now() >= self.next_bookmark
+            {
+                // A watch that is never idle gets its bookmarks too.
+                out.extend(single.take().unwrap_or_default());
+                self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                self.write_bookmark(&mut out, self.watch.seen(), None);
+            }
             if let Some(frame) = single {
                 return Some(frame);
             }
