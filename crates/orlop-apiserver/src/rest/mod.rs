@@ -21,14 +21,17 @@ mod write;
 pub(crate) use list::Selection;
 pub(crate) use render::Answer;
 
-use crate::admission::Attributes;
+use crate::admission::{Attributes, Gvk, Operation, Rounds};
 use crate::auth::User;
 use crate::kind::Kind;
 use crate::negotiate::Accepted;
+use crate::object;
+use crate::options::WriteOptions;
 use crate::route::{Query, Route};
 use crate::server::Inner;
 use crate::status::ApiError;
 use bytes::Bytes;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// A request for a resource that has been routed, authenticated and authorised.
@@ -68,7 +71,7 @@ impl Call {
             ("", "create") if self.kind.plural == "bindings" && self.kind.group.is_empty() => {
                 self.special().await
             }
-            ("", "create") if !self.kind.is_stored() => self.review(),
+            ("", "create") if !self.kind.is_stored() => self.review().await,
             ("", "create") => self.create().await,
             ("", "update") => self.update("").await,
             ("", "patch") => self.patch("").await,
@@ -102,6 +105,48 @@ impl Call {
         ApiError::not_found(&self.kind.group, &self.kind.plural, name)
     }
 
+    /// What admission is told of this request; the objects are still to come.
+    pub(super) fn attributes(&self, operation: Operation, options: Value, dry_run: bool) -> Attributes {
+        let part = self.route.subresource.as_str();
+        let object_kind = match self.kind.subresources.get(part) {
+            Some(part) => Gvk::new(&part.group, &part.version, &part.kind),
+            None => Gvk::of(&self.kind),
+        };
+        let name = self.route.name.clone();
+        Attributes {
+            operation,
+            namespace: if is_namespaces(&self.kind) { name.clone() } else { self.namespace().to_owned() },
+            name,
+            subresource: part.to_owned(),
+            object: Value::Null,
+            old: Value::Null,
+            object_kind,
+            options,
+            dry_run,
+            user: self.user.clone(),
+            warnings: Vec::new(),
+            rounds: Rounds::default(),
+        }
+    }
+
+    /// Lets admission judge an object that is answered and not stored; it may come back changed.
+    pub(super) async fn admit_answered(
+        &mut self,
+        object: Value,
+        options: &WriteOptions,
+    ) -> Result<Value, ApiError> {
+        let kind = self.kind.clone();
+        let options_shown = options.reviewed("CreateOptions");
+        let mut attributes = self.attributes(Operation::Create, options_shown, options.dry_run);
+        if attributes.name.is_empty() {
+            object::meta_str(&object, "name").clone_into(&mut attributes.name);
+        }
+        attributes.object = object;
+        self.admit(&kind, &mut attributes).await?;
+        self.check_admitted(&kind, &mut attributes).await?;
+        Ok(attributes.object.take())
+    }
+
     /// Lets admission change an object or refuse it.
     pub(super) async fn admit(&mut self, kind: &Kind, attributes: &mut Attributes) -> Result<(), ApiError> {
         let result = self.server.admission.mutate(&self.server, kind, attributes).await;
@@ -127,4 +172,9 @@ impl Call {
             self.warnings.push(text);
         }
     }
+}
+
+/// Namespaces are in themselves, as far as admission is concerned.
+fn is_namespaces(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.plural == "namespaces"
 }

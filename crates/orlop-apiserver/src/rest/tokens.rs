@@ -19,7 +19,7 @@ const DEFAULT_SECONDS: i64 = 3600;
 
 impl Call {
     /// POST of a TokenRequest.
-    pub(super) fn request_token(&mut self) -> Result<Answer, ApiError> {
+    pub(super) async fn request_token(&mut self) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let expected = Expected::built_in("authentication.k8s.io", "v1", "TokenRequest")?;
         let mut request = self.decode_as(expected, options.field_validation)?;
@@ -38,6 +38,8 @@ impl Call {
             );
             return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", given, &[error]));
         }
+        request = self.own_token(request, &options)?;
+        request = self.admit_answered(request, &options).await?;
         let kind = validate::Kind { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
         let errors = validate::create(&kind, &request);
         if !errors.is_empty() {
@@ -50,7 +52,6 @@ impl Call {
             );
             return Err(ApiError::conflict("authentication.k8s.io", "TokenRequest", &name, &why));
         }
-        request = self.own_token(request, &options)?;
         let spec = request["spec"].as_object().cloned().unwrap_or_default();
         let audiences = match spec.get("audiences").and_then(Value::as_array) {
             Some(list) if !list.is_empty() => Value::Array(list.clone()),
