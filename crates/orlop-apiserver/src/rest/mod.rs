@@ -27,10 +27,12 @@ use crate::kind::Kind;
 use crate::negotiate::Accepted;
 use crate::object;
 use crate::options::WriteOptions;
-use crate::route::{Query, Route};
+use crate::route::{Query, Route, api_version};
 use crate::server::Inner;
 use crate::status::ApiError;
 use bytes::Bytes;
+use orlop_kinds::catalog::catalog;
+use orlop_merge::{Filter, OneVersion, managed};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -127,6 +129,24 @@ impl Call {
             warnings: Vec::new(),
             rounds: Rounds::default(),
         }
+    }
+
+    /// Notes who wrote an object that is answered and not stored, as for any other write.
+    pub(super) fn own_answered(&self, object: Value, options: &WriteOptions) -> Value {
+        let kind = self.attributes(Operation::Create, Value::Null, false).object_kind;
+        let name = catalog().definition_name(&kind.group, &kind.version, &kind.kind);
+        let Some(ty) = name.and_then(|name| crate::fields::schema().object_type(name)) else { return object };
+        let version = api_version(&kind.group, &kind.version);
+        let (manager, now) = (self.manager(options), self.server.now());
+        let owner = managed::Request {
+            manager: &manager,
+            subresource: &self.route.subresource,
+            api_version: &version,
+            kind: &kind.kind,
+            now: &now,
+            reset: &Filter::All,
+        };
+        managed::update(&OneVersion::built_in(&version, ty), None, object, &owner)
     }
 
     /// Lets admission judge an object that is answered and not stored; it may come back changed.

@@ -22,6 +22,7 @@ impl Call {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let mut binding = self.decode_as(Expected::built_in("", "v1", "Binding")?, FieldValidation::Warn)?;
         self.check_namespace(&mut binding)?;
+        binding = self.own_answered(binding, &options);
         binding = self.admit_answered(binding, &options).await?;
         let id = validate::Kind { group: "", version: "v1", kind: "Binding" };
         if let Some(error) = validate::create(&id, &binding).first() {
@@ -61,6 +62,7 @@ impl Call {
         let write = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         self.check_namespace(&mut eviction)?;
         self.stored(&name)?;
+        eviction = self.own_answered(eviction, &write);
         eviction = self.admit_answered(eviction, &write).await?;
         let mut options = match eviction.get("deleteOptions") {
             Some(options) if options.is_object() => DeleteOptions::from_body(options)?,

@@ -11,7 +11,6 @@ use crate::status::ApiError;
 use orlop_clock::SignedDuration;
 use orlop_kinds::catalog::catalog;
 use orlop_kinds::{defaults, validate};
-use orlop_merge::{Filter, OneVersion, managed};
 use serde_json::{Value, json};
 
 /// How long a token lives that asks for nothing.
@@ -38,7 +37,7 @@ impl Call {
             );
             return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", given, &[error]));
         }
-        request = self.own_token(request, &options)?;
+        request = self.own_answered(request, &options);
         request = self.admit_answered(request, &options).await?;
         let kind = validate::Kind { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
         let errors = validate::create(&kind, &request);
@@ -82,23 +81,6 @@ impl Call {
         let token = if options.dry_run { String::new() } else { self.server.auth.sign(&claims) };
         request["status"] = json!({"token": token, "expirationTimestamp": crate::server::rfc3339(ends)});
         Ok(Answer::Value(201, request))
-    }
-
-    /// Notes who asked, as for any other write.
-    fn own_token(&self, request: Value, options: &WriteOptions) -> Result<Value, ApiError> {
-        let ty = crate::fields::schema().object_type("io.k8s.api.authentication.v1.TokenRequest");
-        let ty = ty.ok_or_else(|| ApiError::internal("no schema for TokenRequest"))?;
-        let versions = OneVersion::built_in("authentication.k8s.io/v1", ty);
-        let (manager, now) = (self.manager(options), self.server.now());
-        let owner = managed::Request {
-            manager: &manager,
-            subresource: "token",
-            api_version: "authentication.k8s.io/v1",
-            kind: "TokenRequest",
-            now: &now,
-            reset: &Filter::All,
-        };
-        Ok(managed::update(&versions, None, request, &owner))
     }
 
     /// Binds a token to an object: it dies with it.
