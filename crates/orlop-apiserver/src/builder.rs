@@ -2,12 +2,17 @@
 
 use crate::admission::Admission;
 use crate::auth::{Auth, Recorder, User};
+use crate::outbound::{Outbound, ServiceName};
 use crate::server::Inner;
 use crate::service::ApiService;
 use crate::{bootstrap, dump};
+use bytes::Bytes;
+use http::{Request, Response};
 use orlop_clock::{Clock, Rng};
 use orlop_store::{Limits, Store};
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// A Kubernetes API server in this process. Cheap to clone; clones are the same server.
@@ -23,6 +28,7 @@ pub struct Builder {
     tokens: BTreeMap<String, Arc<User>>,
     recorder: Option<Arc<dyn Recorder>>,
     disabled: BTreeSet<String>,
+    outbound: Outbound,
 }
 
 impl ApiServer {
@@ -35,6 +41,7 @@ impl ApiServer {
             tokens: BTreeMap::new(),
             recorder: None,
             disabled: BTreeSet::from(["ServiceAccount".to_owned()]),
+            outbound: Outbound::default(),
         }
     }
 
@@ -61,6 +68,23 @@ impl ApiServer {
     /// The state at this moment, to come back to. Costs nothing.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.0.store.backup())
+    }
+
+    /// Lets a function in this process answer for a service that webhooks name, from now on.
+    ///
+    /// The request has path, query and body that a server behind the service would see; the function may call this
+    /// server.
+    pub fn register_service<F, A>(&self, service: ServiceName, handler: F)
+    where
+        F: Fn(Request<Bytes>) -> A + Send + Sync + 'static,
+        A: Future<Output = Response<Bytes>> + Send + 'static,
+    {
+        self.0.outbound.services.register(service, handler);
+    }
+
+    /// Undoes [`ApiServer::register_service`].
+    pub fn unregister_service(&self, service: &ServiceName) {
+        self.0.outbound.services.remove(service);
     }
 
     /// Goes back to an earlier state. Versions go on growing; watches end and start again.
@@ -117,11 +141,31 @@ impl Builder {
         self
     }
 
+    /// Lets a function in this process answer for a service that webhooks name.
+    pub fn service<F, A>(self, service: ServiceName, handler: F) -> Self
+    where
+        F: Fn(Request<Bytes>) -> A + Send + Sync + 'static,
+        A: Future<Output = Response<Bytes>> + Send + 'static,
+    {
+        self.outbound.services.register(service, handler);
+        self
+    }
+
+    /// Says where services are (namespace, name and port to address) that no function in this process answers for.
+    /// Their certificates must be good for `name.namespace.svc`.
+    pub fn service_resolver(
+        self,
+        resolver: impl Fn(&str, &str, u16) -> Option<SocketAddr> + Send + Sync + 'static,
+    ) -> Self {
+        self.outbound.services.set_resolver(resolver);
+        self
+    }
+
     /// Makes the server, with what a new cluster holds.
     pub fn build(self) -> ApiServer {
         let auth = Auth::new(self.tokens, self.recorder);
         let admission = Admission::without(self.disabled);
-        let inner = Inner::new(self.clock, self.rng, Store::new(self.limits), admission, auth);
+        let inner = Inner::new(self.clock, self.rng, Store::new(self.limits), admission, auth, self.outbound);
         bootstrap::populate(&inner);
         ApiServer(Arc::new(inner))
     }

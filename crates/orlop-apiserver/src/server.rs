@@ -5,6 +5,7 @@ use crate::auth::{Auth, User};
 use crate::crd;
 use crate::kind::{Kind, Registry};
 use crate::object::Header;
+use crate::outbound::Outbound;
 use crate::route::Route;
 use crate::services::{Addresses, Allocation, Claim};
 use crate::status::ApiError;
@@ -21,6 +22,7 @@ pub(crate) struct Inner {
     pub(crate) admission: Admission,
     pub(crate) auth: Auth,
     pub(crate) addresses: Arc<Addresses>,
+    pub(crate) outbound: Outbound,
     /// Kinds from CustomResourceDefinitions; replaced as a whole when one changes.
     custom: RwLock<Arc<Registry>>,
     reloading: Mutex<()>,
@@ -33,6 +35,7 @@ impl Inner {
         store: Store<Header>,
         admission: Admission,
         auth: Auth,
+        outbound: Outbound,
     ) -> Self {
         Self {
             store: Arc::new(store),
@@ -41,6 +44,7 @@ impl Inner {
             admission,
             auth,
             addresses: Arc::default(),
+            outbound,
             custom: RwLock::default(),
             reloading: Mutex::default(),
         }

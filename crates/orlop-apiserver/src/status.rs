@@ -2,6 +2,7 @@
 
 use orlop_schema::field::{FieldError, aggregate};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A request that failed, with everything its answer needs.
@@ -11,7 +12,7 @@ pub(crate) struct ApiError(Box<Failure>);
 #[derive(Clone, Debug, PartialEq)]
 struct Failure {
     code: u16,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
     details: Option<Map<String, Value>>,
     retry_after: Option<u32>,
@@ -26,7 +27,7 @@ impl ApiError {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self(Box::new(Failure {
             code,
-            reason,
+            reason: Cow::Borrowed(reason),
             message: message.into(),
             details: None,
             retry_after: None,
@@ -165,6 +166,13 @@ impl ApiError {
             .with_retry_after(1)
     }
 
+    /// Replaces the reason by one that the server does not know.
+    #[must_use]
+    pub(crate) fn with_reason(mut self, reason: &str) -> Self {
+        self.0.reason = Cow::Owned(reason.to_owned());
+        self
+    }
+
     /// Replaces the details.
     #[must_use]
     pub(crate) fn with_details(mut self, details: Value) -> Self {
@@ -205,8 +213,8 @@ impl ApiError {
     }
 
     /// The machine-readable reason; empty if there is none.
-    pub(crate) fn reason(&self) -> &'static str {
-        self.0.reason
+    pub(crate) fn reason(&self) -> &str {
+        &self.0.reason
     }
 
     /// The message.
@@ -232,7 +240,7 @@ impl ApiError {
             "message": f.message, "code": f.code,
         });
         if !f.reason.is_empty() {
-            status["reason"] = f.reason.into();
+            status["reason"] = f.reason.as_ref().into();
         }
         if let Some(details) = &f.details {
             status["details"] = Value::Object(details.clone());

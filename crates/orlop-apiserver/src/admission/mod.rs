@@ -5,6 +5,7 @@ pub(crate) mod matching;
 mod namespaces;
 mod pods;
 mod storage;
+mod webhook;
 
 use crate::auth::User;
 use crate::kind::Kind;
@@ -14,6 +15,7 @@ use crate::status::ApiError;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use webhook::Webhooks;
 
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,7 @@ pub(crate) struct Rounds {
     pub(crate) again: bool,
     /// Set in the first round to have a second one.
     pub(crate) wanted: bool,
+    pub(crate) webhooks: webhook::Reinvocation,
 }
 
 impl Attributes {
@@ -114,10 +117,11 @@ impl Attributes {
 /// The plugins that are on.
 pub(crate) struct Admission {
     disabled: BTreeSet<String>,
+    webhooks: Webhooks,
 }
 
 /// Names of the plugins of this server, as `--disable-admission-plugins` takes them.
-pub const PLUGINS: [&str; 8] = [
+pub const PLUGINS: [&str; 10] = [
     "NamespaceLifecycle",
     "ServiceAccount",
     "Priority",
@@ -126,11 +130,13 @@ pub const PLUGINS: [&str; 8] = [
     "StorageObjectInUseProtection",
     "DefaultStorageClass",
     "DefaultIngressClass",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionWebhook",
 ];
 
 impl Admission {
     pub(crate) fn without(disabled: BTreeSet<String>) -> Self {
-        Self { disabled }
+        Self { disabled, webhooks: Webhooks::default() }
     }
 
     fn on(&self, plugin: &str) -> bool {
@@ -153,7 +159,6 @@ impl Admission {
         Ok(())
     }
 
-    #[expect(clippy::unused_async, reason = "webhooks will be asked here")]
     async fn mutate_once(
         &self,
         server: &Inner,
@@ -161,7 +166,7 @@ impl Admission {
         attributes: &mut Attributes,
     ) -> Result<(), ApiError> {
         use Operation::{Create, Update};
-        if self.on("NamespaceLifecycle") {
+        if self.on("NamespaceLifecycle") && attributes.operation != Operation::Connect {
             namespaces::check(server, kind, attributes)?;
         }
         if self.on("ServiceAccount") && attributes.is(kind, Create, "", "pods") {
@@ -191,11 +196,13 @@ impl Admission {
         if self.on("DefaultIngressClass") && attributes.is(kind, Create, "networking.k8s.io", "ingresses") {
             storage::set_ingress_class(server, attributes);
         }
+        if self.on("MutatingAdmissionWebhook") {
+            self.webhooks.mutate(server, kind, attributes).await?;
+        }
         Ok(())
     }
 
     /// Lets plugins refuse the object as it is to be stored.
-    #[expect(clippy::unused_async, reason = "webhooks will be asked here")]
     pub(crate) async fn validate(
         &self,
         server: &Inner,
@@ -205,6 +212,9 @@ impl Admission {
         if kind.group == "rbac.authorization.k8s.io" && attributes.operation != Operation::Delete {
             let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
             server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;
+        }
+        if self.on("ValidatingAdmissionWebhook") {
+            self.webhooks.validate(server, kind, attributes).await?;
         }
         Ok(())
     }

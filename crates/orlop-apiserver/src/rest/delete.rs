@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::render::Answer;
-use crate::admission::{Attributes, Gvk, Operation, Rounds};
+use crate::admission::Operation;
 use crate::negotiate;
 use crate::object::{self, Stored};
 use crate::options::{DeleteOptions, ListOptions, Propagation};
@@ -25,6 +25,14 @@ pub(super) enum Deleted {
     Going(Value),
 }
 
+/// Whether admission is still to be asked about a deletion.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    Due,
+    /// It has let the eviction pass, of which the deletion is a part.
+    Done,
+}
+
 impl Call {
     /// DELETE of an object.
     pub(super) async fn delete(&mut self) -> Result<Answer, ApiError> {
@@ -41,7 +49,7 @@ impl Call {
         }
         let name = self.route.name.clone();
         let stored = self.stored(&name)?;
-        let deleted = self.delete_stored(stored, &options).await?;
+        let deleted = self.delete_stored(stored, &options, Admission::Due).await?;
         let kind = self.kind.clone();
         Ok(match deleted {
             Deleted::Gone(last) if kind.returns_deleted() => Answer::object(200, &kind, last, self.accepted),
@@ -68,7 +76,7 @@ impl Call {
         let selection = self.selection(&listing)?;
         let chunk = self.chunk(&listing, &selection)?;
         for stored in &chunk.items {
-            match self.delete_stored(stored.clone(), &options).await {
+            match self.delete_stored(stored.clone(), &options, Admission::Due).await {
                 Err(error) if error.reason() != "NotFound" => return Err(error),
                 _ => {}
             }
@@ -115,28 +123,21 @@ impl Call {
         &mut self,
         mut stored: Stored,
         options: &DeleteOptions,
+        admission: Admission,
     ) -> Result<Deleted, ApiError> {
         let kind = self.kind.clone();
         loop {
             let live = kind.read(&stored);
             self.check_preconditions(&live, options)?;
-            let mut attributes = Attributes {
-                operation: Operation::Delete,
-                namespace: object::meta_str(&live, "namespace").to_owned(),
-                name: object::meta_str(&live, "name").to_owned(),
-                subresource: String::new(),
-                object: Value::Null,
-                old: live,
-                object_kind: Gvk::of(&kind),
-                options: options.reviewed(),
-                dry_run: options.dry_run,
-                user: self.user.clone(),
-                warnings: Vec::new(),
-                rounds: Rounds::default(),
+            let live = if admission == Admission::Due {
+                let mut attributes = self.attributes(Operation::Delete, options.reviewed(), options.dry_run);
+                attributes.old = live;
+                self.admit(&kind, &mut attributes).await?;
+                self.check_admitted(&kind, &mut attributes).await?;
+                attributes.old.take()
+            } else {
+                live
             };
-            self.admit(&kind, &mut attributes).await?;
-            self.check_admitted(&kind, &mut attributes).await?;
-            let live = attributes.old.take();
             let next = self.deletion_step(&live, options);
             let done = match next {
                 Some(next) if next == live => return Ok(Deleted::Going(live)),

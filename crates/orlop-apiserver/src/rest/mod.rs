@@ -21,14 +21,19 @@ mod write;
 pub(crate) use list::Selection;
 pub(crate) use render::Answer;
 
-use crate::admission::Attributes;
+use crate::admission::{Attributes, Gvk, Operation, Rounds};
 use crate::auth::User;
 use crate::kind::Kind;
 use crate::negotiate::Accepted;
-use crate::route::{Query, Route};
+use crate::object;
+use crate::options::WriteOptions;
+use crate::route::{Query, Route, api_version};
 use crate::server::Inner;
 use crate::status::ApiError;
 use bytes::Bytes;
+use orlop_kinds::catalog::catalog;
+use orlop_merge::{Filter, OneVersion, managed};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// A request for a resource that has been routed, authenticated and authorised.
@@ -57,7 +62,7 @@ impl Call {
             ("", "create") if self.kind.plural == "bindings" && self.kind.group.is_empty() => {
                 self.special().await
             }
-            ("", "create") if !self.kind.is_stored() => self.review(),
+            ("", "create") if !self.kind.is_stored() => self.review().await,
             ("", "create") => self.create().await,
             ("", "update") => self.update("").await,
             ("", "patch") => self.patch("").await,
@@ -91,6 +96,66 @@ impl Call {
         ApiError::not_found(&self.kind.group, &self.kind.plural, name)
     }
 
+    /// What admission is told of this request; the objects are still to come.
+    pub(super) fn attributes(&self, operation: Operation, options: Value, dry_run: bool) -> Attributes {
+        let part = self.route.subresource.as_str();
+        let object_kind = match self.kind.subresources.get(part) {
+            Some(part) => Gvk::new(&part.group, &part.version, &part.kind),
+            None => Gvk::of(&self.kind),
+        };
+        let name = self.route.name.clone();
+        Attributes {
+            operation,
+            namespace: if is_namespaces(&self.kind) { name.clone() } else { self.namespace().to_owned() },
+            name,
+            subresource: part.to_owned(),
+            object: Value::Null,
+            old: Value::Null,
+            object_kind,
+            options,
+            dry_run,
+            user: self.user.clone(),
+            warnings: Vec::new(),
+            rounds: Rounds::default(),
+        }
+    }
+
+    /// Notes who wrote an object that is answered and not stored, as for any other write.
+    pub(super) fn own_answered(&self, object: Value, options: &WriteOptions) -> Value {
+        let kind = self.attributes(Operation::Create, Value::Null, false).object_kind;
+        let name = catalog().definition_name(&kind.group, &kind.version, &kind.kind);
+        let Some(ty) = name.and_then(|name| crate::fields::schema().object_type(name)) else { return object };
+        let version = api_version(&kind.group, &kind.version);
+        let (manager, now) = (self.manager(options), self.server.now());
+        let owner = managed::Request {
+            manager: &manager,
+            subresource: &self.route.subresource,
+            api_version: &version,
+            kind: &kind.kind,
+            now: &now,
+            reset: &Filter::All,
+        };
+        managed::update(&OneVersion::built_in(&version, ty), None, object, &owner)
+    }
+
+    /// Lets admission judge an object that is answered and not stored; it may come back changed.
+    pub(super) async fn admit_answered(
+        &mut self,
+        object: Value,
+        options: &WriteOptions,
+    ) -> Result<Value, ApiError> {
+        let kind = self.kind.clone();
+        let options_shown = options.reviewed("CreateOptions");
+        let mut attributes = self.attributes(Operation::Create, options_shown, options.dry_run);
+        if attributes.name.is_empty() {
+            object::meta_str(&object, "name").clone_into(&mut attributes.name);
+        }
+        attributes.object = object;
+        self.admit(&kind, &mut attributes).await?;
+        self.check_admitted(&kind, &mut attributes).await?;
+        Ok(attributes.object.take())
+    }
+
     /// Lets admission change an object or refuse it.
     pub(super) async fn admit(&mut self, kind: &Kind, attributes: &mut Attributes) -> Result<(), ApiError> {
         let result = self.server.admission.mutate(&self.server, kind, attributes).await;
@@ -116,4 +181,9 @@ impl Call {
             self.warnings.push(text);
         }
     }
+}
+
+/// Namespaces are in themselves, as far as admission is concerned.
+fn is_namespaces(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.plural == "namespaces"
 }

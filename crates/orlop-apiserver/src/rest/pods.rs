@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::decode::Expected;
+use super::delete::Admission;
 use super::render::Answer;
 use crate::object;
 use crate::options::{DeleteOptions, FieldValidation, WriteOptions, WriteVerb};
@@ -17,10 +18,12 @@ const DISRUPTED_MAX: usize = 2000;
 
 impl Call {
     /// POST of a Binding: the pod gets its node.
-    pub(super) fn bind(&mut self) -> Result<Answer, ApiError> {
+    pub(super) async fn bind(&mut self) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let mut binding = self.decode_as(Expected::built_in("", "v1", "Binding")?, FieldValidation::Warn)?;
         self.check_namespace(&mut binding)?;
+        binding = self.own_answered(binding, &options);
+        binding = self.admit_answered(binding, &options).await?;
         let id = validate::Kind { group: "", version: "v1", kind: "Binding" };
         if let Some(error) = validate::create(&id, &binding).first() {
             return Err(ApiError::internal_plain(error.to_string()));
@@ -50,13 +53,17 @@ impl Call {
     /// POST of an Eviction: the pod goes, if its budget allows.
     pub(super) async fn evict(&mut self) -> Result<Answer, ApiError> {
         let name = self.route.name.clone();
-        let eviction =
+        let mut eviction =
             self.decode_as(Expected::built_in("policy", "v1", "Eviction")?, FieldValidation::Warn)?;
         let given = object::meta_str(&eviction, "name");
         if !given.is_empty() && given != name {
             return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
         }
         let write = WriteOptions::parse(&self.query, WriteVerb::Create)?;
+        self.check_namespace(&mut eviction)?;
+        self.stored(&name)?;
+        eviction = self.own_answered(eviction, &write);
+        eviction = self.admit_answered(eviction, &write).await?;
         let mut options = match eviction.get("deleteOptions") {
             Some(options) if options.is_object() => DeleteOptions::from_body(options)?,
             _ => DeleteOptions::default(),
@@ -67,7 +74,7 @@ impl Call {
             self.ask_budget(&pod, &options)?;
         }
         let stored = self.stored(&name)?;
-        self.delete_stored(stored, &options).await?;
+        self.delete_stored(stored, &options, Admission::Done).await?;
         Ok(Answer::Value(201, success(201)))
     }
 

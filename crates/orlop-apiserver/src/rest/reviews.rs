@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 
 impl Call {
     /// POST of a review.
-    pub(super) fn review(&mut self) -> Result<Answer, ApiError> {
+    pub(super) async fn review(&mut self) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let mut review = self.decode_body(options.field_validation)?;
         self.check_namespace(&mut review)?;
+        review = self.admit_answered(review, &options).await?;
         let kind = self.kind.clone();
         if kind.kind == "TokenReview" && object::text(&review["spec"], "token").is_empty() {
             return Err(ApiError::bad_request("token is required for TokenReview in authentication"));

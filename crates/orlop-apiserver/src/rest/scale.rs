@@ -39,7 +39,7 @@ impl Call {
     }
 
     /// The scale of an object.
-    fn scale_of(&self, object: &Value) -> Result<Value, ApiError> {
+    pub(super) fn scale_of(&self, object: &Value) -> Result<Value, ApiError> {
         let paths = self.scale_paths();
         let replicas = object::at(object, &paths.spec);
         if self.kind.custom().is_some() && replicas.is_none() {
@@ -66,6 +66,30 @@ impl Call {
         Ok(
             json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}),
         )
+    }
+
+    /// The scale of an object with the managed fields that concern it.
+    pub(super) fn scale_with_owners(&self, object: &Value) -> Result<Value, ApiError> {
+        let mut scale = self.scale_of(object)?;
+        let paths = self.scale_paths();
+        let version = self.kind.api_version();
+        let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+        let path = FieldPath(paths.spec.split('.').map(PathElement::field).collect());
+        let replicas = [(version.as_str(), Replicas::At(path))];
+        let fields = ScaleFields { parent: &entries, api_version: &version, replicas: &replicas };
+        let owners = fields.to_scale().unwrap_or_default();
+        object::set_meta(
+            &mut scale,
+            "managedFields",
+            if owners.is_empty() { Value::Null } else { json!(owners) },
+        );
+        Ok(scale)
+    }
+
+    /// Gives an object the replicas of a scale.
+    pub(super) fn set_replicas(&self, object: &mut Value, scale: &Value) {
+        let wanted = object::at(scale, "spec.replicas").and_then(Value::as_i64).unwrap_or(0);
+        object::set_at(object, &self.scale_paths().spec, wanted.into());
     }
 
     /// GET of a scale.

@@ -2,8 +2,12 @@
 
 use super::Call;
 use super::render::Answer;
+use crate::admission::{Gvk, Operation};
 use crate::object;
+use crate::route::api_version;
 use crate::status::ApiError;
+use orlop_kinds::catalog::catalog;
+use orlop_kinds::{codec, defaults};
 use orlop_schema::field::{FieldError, Path};
 use serde_json::{Value, json};
 
@@ -11,12 +15,16 @@ impl Call {
     /// A request for something that is not simply an object.
     pub(super) async fn special(&mut self) -> Result<Answer, ApiError> {
         match (self.kind.plural.as_str(), self.route.subresource.as_str(), self.route.verb) {
-            ("pods", "binding", "create") | ("bindings", "", "create") => self.bind(),
+            ("pods", "binding", "create") | ("bindings", "", "create") => self.bind().await,
             ("pods", "eviction", "create") => self.evict().await,
-            ("serviceaccounts", "token", "create") => self.request_token(),
+            ("serviceaccounts", "token", "create") => self.request_token().await,
             ("pods", "log", "get") => self.pod_log(),
-            ("pods", "exec" | "attach" | "portforward", _) => self.pod_stream(),
+            ("pods", "exec" | "attach" | "portforward", _) => {
+                self.admit_connection().await?;
+                self.pod_stream()
+            }
             (_, "proxy", _) => {
+                self.admit_connection().await?;
                 self.stored(&self.route.name)?;
                 Err(ApiError::new(
                     503,
@@ -26,6 +34,43 @@ impl Call {
             }
             _ => Err(ApiError::method_not_allowed()),
         }
+    }
+
+    /// Asks admission about a stream to what is behind the API.
+    async fn admit_connection(&mut self) -> Result<(), ApiError> {
+        let kind = self.kind.clone();
+        let mut attributes = self.attributes(Operation::Connect, Value::Null, false);
+        attributes.object = self.connection_options(&attributes.object_kind);
+        self.admit(&kind, &mut attributes).await?;
+        self.check_admitted(&kind, &mut attributes).await
+    }
+
+    /// The query of a connection as the object that the real server makes of it.
+    fn connection_options(&self, kind: &Gvk) -> Value {
+        let mut options = json!({"kind": kind.kind, "apiVersion": api_version(&kind.group, &kind.version)});
+        for flag in ["stdin", "stdout", "stderr", "tty"] {
+            if self.query.is_true(flag) {
+                options[flag] = true.into();
+            }
+        }
+        if let Some(container) = self.query.get("container").filter(|text| !text.is_empty()) {
+            options["container"] = container.into();
+        }
+        let command: Vec<&str> = self.query.all("command").collect();
+        if !command.is_empty() {
+            options["command"] = json!(command);
+        }
+        let ports: Vec<i64> = self.query.all("ports").filter_map(|port| port.parse().ok()).collect();
+        if !ports.is_empty() {
+            options["ports"] = json!(ports);
+        }
+        if let Some(path) = self.query.get("path").filter(|_| self.route.subresource == "proxy") {
+            options["path"] = path.into();
+        }
+        let Some(id) = catalog().type_of(&kind.group, &kind.version, &kind.kind) else { return options };
+        let mut decoded = codec::decode(id, options.clone()).map_or(options, |decoded| decoded.value);
+        defaults::default_object(id, &mut decoded);
+        decoded
     }
 
     /// The log of a pod. Nothing runs here, so that it is empty; what is wrong with the request is said.

@@ -11,7 +11,6 @@ use crate::status::ApiError;
 use orlop_clock::SignedDuration;
 use orlop_kinds::catalog::catalog;
 use orlop_kinds::{defaults, validate};
-use orlop_merge::{Filter, OneVersion, managed};
 use serde_json::{Value, json};
 
 /// How long a token lives that asks for nothing.
@@ -19,7 +18,7 @@ const DEFAULT_SECONDS: i64 = 3600;
 
 impl Call {
     /// POST of a TokenRequest.
-    pub(super) fn request_token(&mut self) -> Result<Answer, ApiError> {
+    pub(super) async fn request_token(&mut self) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let expected = Expected::built_in("authentication.k8s.io", "v1", "TokenRequest")?;
         let mut request = self.decode_as(expected, options.field_validation)?;
@@ -38,6 +37,8 @@ impl Call {
             );
             return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", given, &[error]));
         }
+        request = self.own_answered(request, &options);
+        request = self.admit_answered(request, &options).await?;
         let kind = validate::Kind { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
         let errors = validate::create(&kind, &request);
         if !errors.is_empty() {
@@ -50,7 +51,6 @@ impl Call {
             );
             return Err(ApiError::conflict("authentication.k8s.io", "TokenRequest", &name, &why));
         }
-        request = self.own_token(request, &options)?;
         let spec = request["spec"].as_object().cloned().unwrap_or_default();
         let audiences = match spec.get("audiences").and_then(Value::as_array) {
             Some(list) if !list.is_empty() => Value::Array(list.clone()),
@@ -81,23 +81,6 @@ impl Call {
         let token = if options.dry_run { String::new() } else { self.server.auth.sign(&claims) };
         request["status"] = json!({"token": token, "expirationTimestamp": crate::server::rfc3339(ends)});
         Ok(Answer::Value(201, request))
-    }
-
-    /// Notes who asked, as for any other write.
-    fn own_token(&self, request: Value, options: &WriteOptions) -> Result<Value, ApiError> {
-        let ty = crate::fields::schema().object_type("io.k8s.api.authentication.v1.TokenRequest");
-        let ty = ty.ok_or_else(|| ApiError::internal("no schema for TokenRequest"))?;
-        let versions = OneVersion::built_in("authentication.k8s.io/v1", ty);
-        let (manager, now) = (self.manager(options), self.server.now());
-        let owner = managed::Request {
-            manager: &manager,
-            subresource: "token",
-            api_version: "authentication.k8s.io/v1",
-            kind: "TokenRequest",
-            now: &now,
-            reset: &Filter::All,
-        };
-        Ok(managed::update(&versions, None, request, &owner))
     }
 
     /// Binds a token to an object: it dies with it.

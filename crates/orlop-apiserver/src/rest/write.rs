@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::render::Answer;
-use crate::admission::{Attributes, Gvk, Operation, Rounds};
+use crate::admission::Operation;
 use crate::object::{self, Stored};
 use crate::options::{WriteOptions, WriteVerb};
 use crate::services::{Allocation, Claim};
@@ -67,20 +67,15 @@ impl Call {
         if !owned {
             object = kind.own(None, object, &self.manager(options), "", &self.server.now());
         }
-        let mut attributes = Attributes {
-            operation: Operation::Create,
-            namespace: self.namespace().to_owned(),
-            name: object::meta_str(&object, "name").to_owned(),
-            subresource: String::new(),
-            object,
-            old: Value::Null,
-            object_kind: Gvk::of(&kind),
-            options: options.reviewed("CreateOptions"),
-            dry_run: options.dry_run,
-            user: self.user.clone(),
-            warnings: Vec::new(),
-            rounds: Rounds::default(),
-        };
+        let shown = options.reviewed("CreateOptions");
+        let mut attributes = self.attributes(Operation::Create, shown, options.dry_run);
+        if attributes.name.is_empty() {
+            object::meta_str(&object, "name").clone_into(&mut attributes.name);
+            if super::is_namespaces(&kind) {
+                attributes.namespace.clone_from(&attributes.name);
+            }
+        }
+        attributes.object = object;
         self.admit(&kind, &mut attributes).await?;
         let mut object = attributes.object.take();
         let given = object::meta_str(&object, "resourceVersion").to_owned();
@@ -97,7 +92,9 @@ impl Call {
             let claim;
             (candidate, claim) = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
             let name = object::meta_str(&candidate, "name").to_owned();
-            attributes.name.clone_from(&name);
+            if generated {
+                attributes.name.clone_from(&name);
+            }
             attributes.object = candidate;
             self.check_admitted(&kind, &mut attributes).await?;
             let candidate = attributes.object.take();
@@ -244,25 +241,30 @@ impl Call {
         if !made.owned {
             object = kind.own(Some(&live), object, &self.manager(options), subresource, &self.server.now());
         }
-        let mut attributes = Attributes {
-            operation: Operation::Update,
-            namespace: self.namespace().to_owned(),
-            name: self.route.name.clone(),
-            subresource: subresource.to_owned(),
-            object,
-            old: live,
-            object_kind: Gvk::of(&kind),
-            options: options.reviewed("UpdateOptions"),
-            dry_run: options.dry_run,
-            user: self.user.clone(),
-            warnings: Vec::new(),
-            rounds: Rounds::default(),
-        };
-        self.admit(&kind, &mut attributes).await?;
-        let (prepared, claim) =
-            self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
-        attributes.object = prepared;
-        self.check_admitted(&kind, &mut attributes).await?;
+        let shown = options.reviewed("UpdateOptions");
+        let claim;
+        let mut attributes = self.attributes(Operation::Update, shown, options.dry_run);
+        if subresource == "scale" {
+            // Admission sees scales, not what is scaled.
+            attributes.object = self.scale_with_owners(&object)?;
+            attributes.old = self.scale_with_owners(&live)?;
+            self.admit(&kind, &mut attributes).await?;
+            self.set_replicas(&mut object, &attributes.object);
+            (object, claim) = self.prepare_update(subresource, object, &live, options.dry_run)?;
+            attributes.object = self.scale_of(&object)?;
+            attributes.old = self.scale_of(&live)?;
+            self.check_admitted(&kind, &mut attributes).await?;
+            attributes.object = object;
+            attributes.old = live;
+        } else {
+            attributes.object = object;
+            attributes.old = live;
+            self.admit(&kind, &mut attributes).await?;
+            let admitted = attributes.object.take();
+            (attributes.object, claim) =
+                self.prepare_update(subresource, admitted, &attributes.old, options.dry_run)?;
+            self.check_admitted(&kind, &mut attributes).await?;
+        }
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
         object::copy_meta(&mut object, &live, "resourceVersion");
         keep_times(&live, &mut object);

@@ -1,0 +1,162 @@
+//! Mutating webhooks: asked one after the other, each sees what those before it did.
+
+use super::review::{self, Consent, Phase, Refusal};
+use super::{Webhooks, shown};
+use crate::admission::Attributes;
+use crate::admission::matching::{self, Matched};
+use crate::kind::Kind;
+use crate::object;
+use crate::server::Inner;
+use crate::status::ApiError;
+use orlop_kinds::catalog::catalog;
+use orlop_kinds::{codec, defaults, json};
+use orlop_merge::json_patch;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Who was asked in the first round and must be asked again in the second.
+#[derive(Debug, Default)]
+pub(crate) struct Reinvocation {
+    /// The object after the last webhook of the first round.
+    last: Option<Value>,
+    /// Those that want to be asked again if something changes after them.
+    waiting: BTreeSet<String>,
+    /// Those after whom something changed.
+    due: BTreeSet<String>,
+}
+
+impl Reinvocation {
+    fn something_changed(&mut self) {
+        self.due.append(&mut self.waiting);
+    }
+}
+
+impl Webhooks {
+    /// Lets webhooks change an object or refuse it.
+    pub(crate) async fn mutate(
+        &self,
+        server: &Inner,
+        kind: &Kind,
+        attributes: &mut Attributes,
+    ) -> Result<(), ApiError> {
+        let hooks = self.mutating.all(server);
+        if hooks.is_empty() || matching::is_exempt(attributes) {
+            return Ok(());
+        }
+        let again = attributes.rounds.again;
+        let webhooks = &mut attributes.rounds.webhooks;
+        if again && webhooks.last.as_ref() != Some(&attributes.object) {
+            webhooks.something_changed();
+        }
+        for hook in hooks.iter() {
+            let Some(matched) = matching::webhook(server, &hook.config, kind, attributes)? else { continue };
+            if again && !attributes.rounds.webhooks.due.contains(&hook.id) {
+                continue;
+            }
+            let shown = shown(server, kind, attributes, &matched).await?;
+            let answer = review::ask(server, hook, Phase::Mutating, kind, attributes, &matched, &shown).await;
+            let (changed, refusal) = match answer {
+                Ok(consent) => {
+                    consent.warnings.iter().for_each(|text| attributes.warn(text));
+                    match patched(&hook.name, &consent, &matched, kind, shown.object) {
+                        Ok(None) => (false, None),
+                        Ok(Some((object, changed))) => {
+                            attributes.object = if matched.is_converted(attributes) {
+                                kind.convert_for(server, object, &kind.api_version()).await?
+                            } else {
+                                object
+                            };
+                            (changed, None)
+                        }
+                        Err(refusal) => (false, Some(refusal)),
+                    }
+                }
+                Err(refusal) => {
+                    if let Refusal::Denied(_, warnings) = &refusal {
+                        warnings.iter().for_each(|text| attributes.warn(text));
+                    }
+                    (false, Some(refusal))
+                }
+            };
+            if changed {
+                attributes.rounds.webhooks.something_changed();
+                attributes.rounds.wanted = true;
+            }
+            if hook.reinvoked {
+                attributes.rounds.webhooks.waiting.insert(hook.id.clone());
+            }
+            if let Some(error) = refusal.and_then(|refusal| refusal.into_error(hook)) {
+                return Err(error);
+            }
+        }
+        attributes.rounds.webhooks.last = Some(attributes.object.clone());
+        Ok(())
+    }
+}
+
+/// The object after a webhook's patch, and whether that is another one.
+fn patched(
+    name: &str,
+    consent: &Consent,
+    matched: &Matched,
+    kind: &Kind,
+    object: Value,
+) -> Result<Option<(Value, bool)>, Refusal> {
+    let Some((patch, ty)) = &consent.patch else { return Ok(None) };
+    let undecodable =
+        |why: String| Refusal::Call(format!("received undecodable patch in webhook response: {why}"));
+    let patch = json::parse(patch).map_err(|why| undecodable(why.to_string()))?.value;
+    if patch.is_null() || patch.as_array().is_some_and(Vec::is_empty) {
+        return Ok(None);
+    }
+    let internal = |why: &str| Refusal::Unasked(ApiError::internal(why));
+    if object.is_null() {
+        return Err(internal(&format!(
+            "admission webhook \"{name}\" attempted to modify the object, which is not supported for this operation"
+        )));
+    }
+    if ty != "JSONPatch" {
+        return Err(Refusal::Call(format!("unsupported patch type {}", orlop_schema::field::go_quote(ty))));
+    }
+    let before = object.clone();
+    let next = json_patch::apply(object, &patch).map_err(|why| match why {
+        json_patch::JsonPatchError::Decode(why) => undecodable(why),
+        other => internal(&other.to_string()),
+    })?;
+    let mut next = decoded(matched, kind, next).map_err(|why| internal(&why))?;
+    let changed = next != before;
+    default(matched, kind, &mut next);
+    Ok(Some((next, changed)))
+}
+
+/// A patched object as its kind would be read: what does not fit is an error, what is unknown is dropped.
+fn decoded(matched: &Matched, kind: &Kind, value: Value) -> Result<Value, String> {
+    let (group, version) = (&matched.kind.group, &matched.kind.version);
+    let wanted = crate::route::api_version(group, version);
+    let (given_version, given_kind) = (object::text(&value, "apiVersion"), object::text(&value, "kind"));
+    if given_kind.is_empty() {
+        return Err(format!("Object 'Kind' is missing in '{value}'"));
+    }
+    if given_version != wanted || given_kind != matched.kind.kind {
+        return Err(format!(
+            "no kind \"{given_kind}\" is registered for version \"{given_version}\" in scheme \
+             \"pkg/api/legacyscheme/scheme.go:30\""
+        ));
+    }
+    match catalog().type_of(group, version, &matched.kind.kind) {
+        Some(id) if kind.custom().is_none() || matched.kind.kind != kind.kind => {
+            codec::decode(id, value).map(|decoded| decoded.value).map_err(|why| why.to_string())
+        }
+        _ => kind.decode_custom(value).map(|(object, _)| object),
+    }
+}
+
+fn default(matched: &Matched, kind: &Kind, object: &mut Value) {
+    let own = crate::admission::Gvk::of(kind);
+    if matched.kind == own {
+        kind.default(object);
+    } else if let Some(id) = catalog().type_of(&matched.kind.group, &matched.kind.version, &matched.kind.kind)
+    {
+        defaults::default_object(id, object);
+    }
+}
