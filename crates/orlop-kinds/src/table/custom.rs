@@ -7,7 +7,7 @@ use crate::codec::instant;
 use serde_json::{Number, Value};
 
 /// A column of a custom kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CustomColumn {
     path: Path,
     ty: String,

@@ -11,10 +11,10 @@ use std::cmp::Ordering;
 const NESTING_MAX: usize = 16;
 
 /// A path, ready to be used.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Path(Vec<Node>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Node {
     Constant(Value),
     Field(String),

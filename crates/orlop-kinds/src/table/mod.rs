@@ -21,13 +21,13 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// How objects of a kind become rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Printer {
     columns: Value,
     cells: Cells,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Cells {
     BuiltIn(&'static str, &'static [Cell]),
     NameAndCreation,
