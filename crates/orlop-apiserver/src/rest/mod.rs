@@ -13,6 +13,7 @@ mod read;
 mod render;
 mod reviews;
 mod scale;
+mod shape;
 mod special;
 mod tokens;
 mod watch;
@@ -55,6 +56,10 @@ pub(crate) struct Call {
 impl Call {
     /// Does what the request asks for.
     pub(crate) async fn run(&mut self) -> Result<Answer, ApiError> {
+        self.dispatch().await.and_then(|answer| self.shaped(answer))
+    }
+
+    async fn dispatch(&mut self) -> Result<Answer, ApiError> {
         match (self.route.subresource.as_str(), self.route.verb) {
             ("", "get") => self.get(),
             ("", "list") => self.list(),
