@@ -40,6 +40,8 @@ pub(crate) struct WriteOptions {
     pub field_validation: FieldValidation,
     /// For apply.
     pub force: Force,
+    /// The fields as they came, for reviews.
+    given: Value,
 }
 
 /// The verb whose options are read; errors name its kind.
@@ -105,8 +107,33 @@ impl WriteOptions {
             field_manager: field_manager.to_owned(),
             field_validation,
             force: if query.is_true("force") { Force::Yes } else { Force::No },
+            given: given_fields(&dry_run, field_manager, validation),
         })
     }
+
+    /// The options as admission sees them; those of a patch are shown as those of what it does.
+    pub(crate) fn reviewed(&self, kind: &str) -> Value {
+        reviewed(self.given.clone(), kind)
+    }
+}
+
+fn given_fields(dry_run: &[&str], field_manager: &str, validation: &str) -> Value {
+    let mut given = json!({});
+    if !dry_run.is_empty() {
+        given["dryRun"] = json!(dry_run);
+    }
+    for (name, value) in [("fieldManager", field_manager), ("fieldValidation", validation)] {
+        if !value.is_empty() {
+            given[name] = value.into();
+        }
+    }
+    given
+}
+
+fn reviewed(mut given: Value, kind: &str) -> Value {
+    given["kind"] = kind.into();
+    given["apiVersion"] = "meta.k8s.io/v1".into();
+    given
 }
 
 fn check_dry_run(values: &[&str]) -> Option<FieldError> {
@@ -143,6 +170,10 @@ pub(crate) struct DeleteOptions {
     pub uid: Option<String>,
     /// The resourceVersion the object must have.
     pub resource_version: Option<String>,
+    /// The policy as it came.
+    policy: Option<String>,
+    /// Whether the API server should not delete what it cannot read.
+    ignore_read_error: Option<bool>,
 }
 
 impl DeleteOptions {
@@ -162,6 +193,9 @@ impl DeleteOptions {
             orphan_dependents: body.get("orphanDependents").and_then(Value::as_bool),
             uid: text(preconditions.and_then(|p| p.get("uid"))),
             resource_version: text(preconditions.and_then(|p| p.get("resourceVersion"))),
+            ignore_read_error: body
+                .get("ignoreStoreReadErrorWithClusterBreakingPotential")
+                .and_then(Value::as_bool),
             ..Self::default()
         };
         options.check(body.get("propagationPolicy").and_then(Value::as_str), &dry_run)?;
@@ -184,7 +218,39 @@ impl DeleteOptions {
         Ok(options)
     }
 
+    /// The options as admission sees them.
+    pub(crate) fn reviewed(&self) -> Value {
+        let mut given = json!({});
+        if self.dry_run {
+            given["dryRun"] = json!(["All"]);
+        }
+        if let Some(seconds) = self.grace_seconds {
+            given["gracePeriodSeconds"] = seconds.into();
+        }
+        for (name, flag) in [
+            ("orphanDependents", self.orphan_dependents),
+            ("ignoreStoreReadErrorWithClusterBreakingPotential", self.ignore_read_error),
+        ] {
+            if let Some(flag) = flag {
+                given[name] = flag.into();
+            }
+        }
+        if let Some(policy) = &self.policy {
+            given["propagationPolicy"] = policy.as_str().into();
+        }
+        if self.uid.is_some() || self.resource_version.is_some() {
+            given["preconditions"] = json!({});
+        }
+        for (name, text) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(text) = text {
+                given["preconditions"][name] = text.as_str().into();
+            }
+        }
+        reviewed(given, "DeleteOptions")
+    }
+
     fn check(&mut self, policy: Option<&str>, dry_run: &[&str]) -> Result<(), ApiError> {
+        self.policy = policy.map(str::to_owned);
         let path = Path::new("propagationPolicy");
         let mut errors = Vec::new();
         if let (Some(_), Some(policy)) = (self.orphan_dependents, policy) {

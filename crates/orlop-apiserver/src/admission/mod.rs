@@ -1,6 +1,7 @@
 //! Admission: what is changed or refused between authorisation and storage, plugin by plugin, in the order of
 //! kube-apiserver.
 
+pub(crate) mod matching;
 mod namespaces;
 mod pods;
 mod storage;
@@ -20,9 +21,50 @@ pub(crate) enum Operation {
     Create,
     Update,
     Delete,
+    /// A stream to something behind the API, such as `exec`; the object is the request's options.
+    Connect,
+}
+
+impl Operation {
+    /// As rules and reviews spell it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+/// The kind of an object: not always that of the resource it is sent to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Gvk {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+}
+
+impl Gvk {
+    pub(crate) fn new(group: &str, version: &str, kind: &str) -> Self {
+        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+    }
+
+    /// The kind that objects of a resource have.
+    pub(crate) fn of(kind: &Kind) -> Self {
+        Self::new(&kind.group, &kind.version, &kind.kind)
+    }
+
+    /// As a review shows it.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"group": self.group, "version": self.version, "kind": self.kind})
+    }
 }
 
 /// A write on its way through admission.
+///
+/// The `Kind` that goes with it is the resource the request named; `object_kind` differs from its kind for
+/// subresources with objects of their own (`Scale`, `Eviction`, `Binding`, `TokenRequest`, `PodExecOptions`).
 pub(crate) struct Attributes {
     pub(crate) operation: Operation,
     pub(crate) namespace: String,
@@ -32,11 +74,35 @@ pub(crate) struct Attributes {
     pub(crate) object: Value,
     /// The state so far; null for a creation.
     pub(crate) old: Value,
+    /// The kind of `object` and `old`.
+    pub(crate) object_kind: Gvk,
+    /// `CreateOptions`, `UpdateOptions` or `DeleteOptions` as a review shows them; null for `CONNECT`.
+    pub(crate) options: Value,
     pub(crate) dry_run: bool,
     pub(crate) user: Arc<User>,
+    /// What the client is told beside the answer; the caller of admission hands it on.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) rounds: Rounds,
+}
+
+/// Mutation goes round a second time if someone asks for it.
+#[derive(Debug, Default)]
+pub(crate) struct Rounds {
+    /// Whether this is the second round.
+    pub(crate) again: bool,
+    /// Set in the first round to have a second one.
+    pub(crate) wanted: bool,
 }
 
 impl Attributes {
+    /// A warning for the client, once.
+    pub(crate) fn warn(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.warnings.contains(&text) {
+            self.warnings.push(text);
+        }
+    }
+
     fn is(&self, kind: &Kind, operation: Operation, group: &str, plural: &str) -> bool {
         self.operation == operation
             && self.subresource.is_empty()
@@ -71,9 +137,24 @@ impl Admission {
         !self.disabled.contains(plugin)
     }
 
-    /// Lets plugins change the object, or refuse it.
-    #[expect(clippy::unused_async, reason = "webhooks will be asked here")]
+    /// Lets plugins change the object, or refuse it: once, and once more if what came last changed what the
+    /// first saw.
     pub(crate) async fn mutate(
+        &self,
+        server: &Inner,
+        kind: &Kind,
+        attributes: &mut Attributes,
+    ) -> Result<(), ApiError> {
+        self.mutate_once(server, kind, attributes).await?;
+        if attributes.rounds.wanted {
+            attributes.rounds.again = true;
+            self.mutate_once(server, kind, attributes).await?;
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::unused_async, reason = "webhooks will be asked here")]
+    async fn mutate_once(
         &self,
         server: &Inner,
         kind: &Kind,
@@ -125,7 +206,6 @@ impl Admission {
             let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
             server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;
         }
-        let _ = attributes.dry_run;
         Ok(())
     }
 }

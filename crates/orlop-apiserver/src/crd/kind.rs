@@ -47,6 +47,8 @@ struct Versions {
     /// Rules of versions that have some.
     rules: BTreeMap<String, Compiled>,
     types: BTreeMap<String, ObjectType>,
+    /// All versions in the order of the definition, with their subresources.
+    all: Vec<(String, BTreeMap<String, Subresource>)>,
 }
 
 impl Versions {
@@ -57,9 +59,17 @@ impl Versions {
         } else {
             UnknownFields::Refused
         };
-        let mut all = Self { schemas: BTreeMap::new(), rules: BTreeMap::new(), types: BTreeMap::new() };
+        let kind = object::text(&spec["names"], "kind");
+        let mut all = Self {
+            schemas: BTreeMap::new(),
+            rules: BTreeMap::new(),
+            types: BTreeMap::new(),
+            all: Vec::new(),
+        };
         for version in spec["versions"].as_array().into_iter().flatten() {
-            let name = api_version(group, object::text(version, "name"));
+            let short = object::text(version, "name");
+            all.all.push((short.to_owned(), subresources(version, group, short, kind)));
+            let name = api_version(group, short);
             let schema = version["schema"].get("openAPIV3Schema");
             let parsed = Schema::parse(schema.unwrap_or(&Value::Null));
             if let Some(rules) = rules::compile(&parsed) {
@@ -151,6 +161,11 @@ impl CustomKind {
     /// The schema of this version as it was written.
     pub(super) fn open_api_schema(&self) -> &Value {
         &self.version["schema"]["openAPIV3Schema"]
+    }
+
+    /// All versions of the definition, served or not, with their subresources.
+    pub(crate) fn all_versions(&self) -> &[(String, BTreeMap<String, Subresource>)] {
+        &self.versions.all
     }
 
     /// Merge types of all versions.

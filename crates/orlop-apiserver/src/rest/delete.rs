@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::render::Answer;
-use crate::admission::{Attributes, Operation};
+use crate::admission::{Attributes, Gvk, Operation, Rounds};
 use crate::negotiate;
 use crate::object::{self, Stored};
 use crate::options::{DeleteOptions, ListOptions, Propagation};
@@ -127,11 +127,15 @@ impl Call {
                 subresource: String::new(),
                 object: Value::Null,
                 old: live,
+                object_kind: Gvk::of(&kind),
+                options: options.reviewed(),
                 dry_run: options.dry_run,
                 user: self.user.clone(),
+                warnings: Vec::new(),
+                rounds: Rounds::default(),
             };
-            self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
-            self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
+            self.admit(&kind, &mut attributes).await?;
+            self.check_admitted(&kind, &mut attributes).await?;
             let live = attributes.old.take();
             let next = self.deletion_step(&live, options);
             let done = match next {

@@ -21,6 +21,7 @@ mod write;
 pub(crate) use list::Selection;
 pub(crate) use render::Answer;
 
+use crate::admission::Attributes;
 use crate::auth::User;
 use crate::kind::Kind;
 use crate::negotiate::Accepted;
@@ -99,6 +100,24 @@ impl Call {
 
     pub(crate) fn not_found(&self, name: &str) -> ApiError {
         ApiError::not_found(&self.kind.group, &self.kind.plural, name)
+    }
+
+    /// Lets admission change an object or refuse it.
+    pub(super) async fn admit(&mut self, kind: &Kind, attributes: &mut Attributes) -> Result<(), ApiError> {
+        let result = self.server.admission.mutate(&self.server, kind, attributes).await;
+        attributes.warnings.drain(..).for_each(|warning| self.warn(warning));
+        result
+    }
+
+    /// Lets admission refuse an object as it is to be stored.
+    pub(super) async fn check_admitted(
+        &mut self,
+        kind: &Kind,
+        attributes: &mut Attributes,
+    ) -> Result<(), ApiError> {
+        let result = self.server.admission.validate(&self.server, kind, attributes).await;
+        attributes.warnings.drain(..).for_each(|warning| self.warn(warning));
+        result
     }
 
     /// Notes a warning for the client, once.

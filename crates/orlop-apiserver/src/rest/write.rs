@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::render::Answer;
-use crate::admission::{Attributes, Operation};
+use crate::admission::{Attributes, Gvk, Operation, Rounds};
 use crate::object::{self, Stored};
 use crate::options::{WriteOptions, WriteVerb};
 use crate::services::Allocation;
@@ -74,10 +74,14 @@ impl Call {
             subresource: String::new(),
             object,
             old: Value::Null,
+            object_kind: Gvk::of(&kind),
+            options: options.reviewed("CreateOptions"),
             dry_run: options.dry_run,
             user: self.user.clone(),
+            warnings: Vec::new(),
+            rounds: Rounds::default(),
         };
-        self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
+        self.admit(&kind, &mut attributes).await?;
         let mut object = attributes.object.take();
         let given = object::meta_str(&object, "resourceVersion").to_owned();
         if !matches!(given.as_str(), "" | "0") {
@@ -94,7 +98,7 @@ impl Call {
             let name = object::meta_str(&candidate, "name").to_owned();
             attributes.name.clone_from(&name);
             attributes.object = candidate;
-            self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
+            self.check_admitted(&kind, &mut attributes).await?;
             let candidate = attributes.object.take();
             if options.dry_run {
                 if self.stored(&name).is_ok() {
@@ -239,13 +243,17 @@ impl Call {
             subresource: subresource.to_owned(),
             object,
             old: live,
+            object_kind: Gvk::of(&kind),
+            options: options.reviewed("UpdateOptions"),
             dry_run: options.dry_run,
             user: self.user.clone(),
+            warnings: Vec::new(),
+            rounds: Rounds::default(),
         };
-        self.server.admission.mutate(&self.server, &kind, &mut attributes).await?;
+        self.admit(&kind, &mut attributes).await?;
         attributes.object =
             self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
-        self.server.admission.validate(&self.server, &kind, &mut attributes).await?;
+        self.check_admitted(&kind, &mut attributes).await?;
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
         object::copy_meta(&mut object, &live, "resourceVersion");
         keep_times(&live, &mut object);
