@@ -142,7 +142,7 @@ impl Compiler {
             return Err(error);
         }
         if let Some(why) = instantiation_fault(&checked.expr) {
-            return Err(CompileError::Output(format!("program instantiation failed: {why}")));
+            return Err(CompileError::Instantiation(why));
         }
         Ok(Expression { source: source.to_owned(), checked })
     }

@@ -47,6 +47,9 @@ pub enum CompileError {
     /// It gives another type than it must.
     #[error("{0}")]
     Output(String),
+    /// It checks, but no program can be made of it.
+    #[error("program instantiation failed: {0}")]
+    Instantiation(String),
     /// The schema is none that CEL sees.
     #[error("failed to convert to declType for CEL validation rules")]
     NoType,
@@ -143,7 +146,7 @@ impl Program {
             _ => {}
         }
         if let Some(why) = instantiation_fault(&checked.expr) {
-            return Err(CompileError::Output(format!("program instantiation failed: {why}")));
+            return Err(CompileError::Instantiation(why));
         }
         let estimate = cost::estimate(&checked, &env.decl);
         Ok(Self { checked, estimate, old_self, node: env.node })
