@@ -64,7 +64,7 @@ impl Call {
         let snapshot = store.snapshot(&self.kind.table);
         if options.send_initial_events == Some(true) && version > snapshot.revision.0 {
             let error = ApiError::too_large_resource_version(version, snapshot.revision.0);
-            return Ok(Answer::Stream(Body::whole(event_bytes("ERROR", &error.to_status()))));
+            return Ok(Answer::Stream(Body::whole(error_event(format, &error))));
         }
         let from = if wants_initial || version == 0 { snapshot.revision } else { Revision(version) };
         let initial = if wants_initial {
@@ -153,8 +153,8 @@ impl State {
                     }
                 }
             }
-            if (single.is_some() || !out.is_empty()) && self.bookmarks && Instant::now() >= self.next_bookmark
-            {
+            let sends = !self.ended && (single.is_some() || !out.is_empty());
+            if sends && self.bookmarks && Instant::now() >= self.next_bookmark {
                 // A watch that is never idle gets its bookmarks too.
                 out.extend(single.take().unwrap_or_default());
                 self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
@@ -263,8 +263,11 @@ impl State {
 }
 
 fn too_old(format: Format, asked: Revision, oldest: Revision) -> Bytes {
-    let message = format!("too old resource version: {asked} ({oldest})");
-    let status = ApiError::expired(message).to_status();
+    error_event(format, &ApiError::expired(format!("too old resource version: {asked} ({oldest})")))
+}
+
+fn error_event(format: Format, error: &ApiError) -> Bytes {
+    let status = error.to_status();
     match (format, render::protobuf(&status)) {
         (Format::Protobuf, Some(status)) => protobuf::encode_event("ERROR", &status).into(),
         _ => format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n").into(),
