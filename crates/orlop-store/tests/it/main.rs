@@ -189,7 +189,7 @@ proptest! {
         for step in &after { run(&store, step, 0); }
         let mut watch = store.watch(&table(0), store.revision()).expect("nothing is compacted");
         let revision = store.revision();
-        store.restore(&backup);
+        store.restore(&backup).expect("there is no journal");
         prop_assert_eq!((state(&store, &table(0)), state(&store, &table(1))), expected);
         prop_assert!(store.revision() > revision);
         prop_assert!(watch.try_next().is_err());
@@ -235,7 +235,7 @@ fn a_refill_replaces_everything_at_once() {
     run(&store, &Step::Create(0, 1), 0);
     let mut watch = store.watch(&table(0), store.revision()).expect("nothing is compacted");
     let object = |n: u8| (table(1), key(n), move |revision: Revision| (format!("{n}@{revision}").into(), ()));
-    store.refill([object(1), object(2), object(1)]);
+    store.refill([object(1), object(2), object(1)]).expect("there is no journal");
     assert!(store.snapshot(&table(0)).is_empty());
     let bodies: Vec<_> = store.snapshot(&table(1)).iter().map(|entry| entry.body.clone()).collect();
     assert_eq!(bodies, ["1@5", "2@4"]);
