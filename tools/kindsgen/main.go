@@ -26,13 +26,15 @@ func main() {
 		*source = moduleDir()
 	}
 	groups := readDiscovery(filepath.Join(*source, "api/discovery"))
+	schemas, descriptions := openAPI(filepath.Join(*source, "api/openapi-spec/v3"), groups)
 	for _, file := range []struct {
 		name string
 		data []byte
 	}{
 		{"discovery.json.gz", compress(encode(groups))},
 		{"types.tsv.gz", compress(typeTable(groups))},
-		{"openapi.bin", openAPI(filepath.Join(*source, "api/openapi-spec/v3"), groups)},
+		{"openapi.bin", schemas},
+		{"descriptions.bin", descriptions},
 		{"rbac.json.gz", compress(encode(bootstrapPolicy(filepath.Join(*source,
 			"plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata"))))},
 		{"columns.json.gz", compress(encode(printerColumns(filepath.Join(*source,

@@ -20,6 +20,9 @@ use std::task::{Context, Poll};
 /// The largest body of a request.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
+/// Answers up to this size are never compressed.
+const PLAIN_BYTES_MAX: usize = 128 * 1024;
+
 /// A way to call the server. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiService {
@@ -37,7 +40,14 @@ impl ApiService {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        // HTTP/2 says the host in the request's address.
+        if let Some(authority) = parts.uri.authority()
+            && !parts.headers.contains_key(header::HOST)
+            && let Ok(host) = HeaderValue::from_str(authority.as_str())
+        {
+            parts.headers.insert(header::HOST, host);
+        }
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let route = Route::parse(&parts.method, parts.uri.path(), &query);
         let mut warnings = Vec::new();
@@ -93,6 +103,10 @@ impl ApiService {
                 response.headers_mut().append(header::WARNING, value);
             }
         }
+        let encodings = header_text(&parts.headers, header::ACCEPT_ENCODING).unwrap_or_default();
+        if encodings.split(',').any(|encoding| encoding.trim() == "gzip") {
+            response = compress(response);
+        }
         if is_head {
             *response.body_mut() = Body::whole(Bytes::new());
         }
@@ -135,6 +149,20 @@ fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Bod
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     *response.body_mut() = body;
     response
+}
+
+/// Compresses an answer that is worth it.
+fn compress(response: Response<Body>) -> Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    let body = match body.gzip_above(PLAIN_BYTES_MAX) {
+        Ok(compressed) => {
+            parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            parts.headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            compressed
+        }
+        Err(plain) => plain,
+    };
+    Response::from_parts(parts, body)
 }
 
 pub(crate) fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

@@ -11,5 +11,7 @@ mod lists;
 mod objects;
 mod paths;
 mod properties;
+mod protobuf;
 mod subresources;
+mod tables;
 mod watches;

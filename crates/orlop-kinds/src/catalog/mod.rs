@@ -20,6 +20,7 @@ pub struct Catalog {
     types: types::Table,
     groups: Vec<Group>,
     openapi: openapi::Definitions,
+    descriptions: openapi::Definitions,
     policy: OnceLock<Value>,
 }
 
@@ -30,6 +31,7 @@ pub fn catalog() -> &'static Catalog {
         types: types::Table::parse(unpack(include_bytes!("../../data/types.tsv.gz"))),
         groups: discovery::parse(unpack(include_bytes!("../../data/discovery.json.gz"))),
         openapi: openapi::Definitions::new(include_bytes!("../../data/openapi.bin")),
+        descriptions: openapi::Definitions::new(include_bytes!("../../data/descriptions.bin")),
         policy: OnceLock::new(),
     })
 }
@@ -84,6 +86,21 @@ impl Catalog {
     /// The OpenAPI v3 schema of a definition such as `io.k8s.api.core.v1.PodSpec`, without descriptions.
     pub fn definition(&self, name: &str) -> Option<&Value> {
         self.openapi.get(name)
+    }
+
+    /// The OpenAPI v3 schema of a definition with the descriptions of it and of its properties.
+    pub fn described_definition(&self, name: &str) -> Option<Value> {
+        let mut schema = self.definition(name)?.clone();
+        for (property, text) in self.descriptions.get(name).and_then(Value::as_object).into_iter().flatten() {
+            let owner = match property.as_str() {
+                "" => Some(&mut schema),
+                property => schema.get_mut("properties").and_then(|all| all.get_mut(property)),
+            };
+            if let Some(owner) = owner.and_then(Value::as_object_mut) {
+                owner.insert("description".to_owned(), text.clone());
+            }
+        }
+        Some(schema)
     }
 
     /// The name of the definition of a kind.
