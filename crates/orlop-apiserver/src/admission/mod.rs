@@ -1,9 +1,13 @@
 //! Admission: what is changed or refused between authorisation and storage, plugin by plugin, in the order of
 //! kube-apiserver.
 
+pub(crate) mod conditions;
+mod expressions;
 pub(crate) mod matching;
 mod namespaces;
 mod pods;
+mod policy;
+mod refusal;
 mod storage;
 
 use crate::auth::User;
@@ -92,6 +96,8 @@ pub(crate) struct Rounds {
     pub(crate) again: bool,
     /// Set in the first round to have a second one.
     pub(crate) wanted: bool,
+    /// What mutating policies remember of the first round.
+    pub(crate) policies: policy::Memory,
 }
 
 impl Attributes {
@@ -114,10 +120,11 @@ impl Attributes {
 /// The plugins that are on.
 pub(crate) struct Admission {
     disabled: BTreeSet<String>,
+    policies: policy::Cache,
 }
 
 /// Names of the plugins of this server, as `--disable-admission-plugins` takes them.
-pub const PLUGINS: [&str; 8] = [
+pub const PLUGINS: [&str; 10] = [
     "NamespaceLifecycle",
     "ServiceAccount",
     "Priority",
@@ -126,11 +133,13 @@ pub const PLUGINS: [&str; 8] = [
     "StorageObjectInUseProtection",
     "DefaultStorageClass",
     "DefaultIngressClass",
+    "MutatingAdmissionPolicy",
+    "ValidatingAdmissionPolicy",
 ];
 
 impl Admission {
     pub(crate) fn without(disabled: BTreeSet<String>) -> Self {
-        Self { disabled }
+        Self { disabled, policies: policy::Cache::default() }
     }
 
     fn on(&self, plugin: &str) -> bool {
@@ -191,6 +200,9 @@ impl Admission {
         if self.on("DefaultIngressClass") && attributes.is(kind, Create, "networking.k8s.io", "ingresses") {
             storage::set_ingress_class(server, attributes);
         }
+        if self.on("MutatingAdmissionPolicy") {
+            self.policies.mutate(server, kind, attributes)?;
+        }
         Ok(())
     }
 
@@ -205,6 +217,9 @@ impl Admission {
         if kind.group == "rbac.authorization.k8s.io" && attributes.operation != Operation::Delete {
             let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
             server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;
+        }
+        if self.on("ValidatingAdmissionPolicy") {
+            self.policies.validate(server, kind, attributes)?;
         }
         Ok(())
     }
