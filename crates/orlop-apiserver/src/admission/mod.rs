@@ -3,11 +3,14 @@
 
 pub(crate) mod conditions;
 mod expressions;
+mod limits;
 pub(crate) mod matching;
 mod namespaces;
 mod pods;
 mod policy;
+mod quota;
 mod refusal;
+mod resources;
 mod storage;
 
 use crate::auth::User;
@@ -124,8 +127,9 @@ pub(crate) struct Admission {
 }
 
 /// Names of the plugins of this server, as `--disable-admission-plugins` takes them.
-pub const PLUGINS: [&str; 10] = [
+pub const PLUGINS: [&str; 12] = [
     "NamespaceLifecycle",
+    "LimitRanger",
     "ServiceAccount",
     "Priority",
     "DefaultTolerationSeconds",
@@ -135,6 +139,7 @@ pub const PLUGINS: [&str; 10] = [
     "DefaultIngressClass",
     "MutatingAdmissionPolicy",
     "ValidatingAdmissionPolicy",
+    "ResourceQuota",
 ];
 
 impl Admission {
@@ -172,6 +177,9 @@ impl Admission {
         use Operation::{Create, Update};
         if self.on("NamespaceLifecycle") {
             namespaces::check(server, kind, attributes)?;
+        }
+        if self.on("LimitRanger") {
+            limits::mutate(server, kind, attributes);
         }
         if self.on("ServiceAccount") && attributes.is(kind, Create, "", "pods") {
             pods::set_service_account(server, kind, attributes)?;
@@ -218,8 +226,15 @@ impl Admission {
             let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
             server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;
         }
+        if self.on("LimitRanger") {
+            limits::validate(server, kind, attributes)?;
+        }
         if self.on("ValidatingAdmissionPolicy") {
             self.policies.validate(server, kind, attributes)?;
+        }
+        // last, because it charges for what nobody refused
+        if self.on("ResourceQuota") {
+            quota::charge(server, kind, attributes)?;
         }
         Ok(())
     }

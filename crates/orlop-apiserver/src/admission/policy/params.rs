@@ -59,11 +59,7 @@ pub(super) fn collect(
 
 fn select(server: &Inner, kind: &Kind, selector: &Value, namespace: &str) -> Vec<Value> {
     let selector = LabelSelector::from_object(selector);
-    let snapshot = server.store.snapshot(&kind.table);
-    snapshot
-        .iter()
-        .filter(|stored| selector.as_ref().is_none_or(|selector| selector.matches(&stored.header.labels)))
-        .map(|stored| kind.read(stored))
-        .filter(|object| !kind.namespaced || object::meta_str(object, "namespace") == namespace)
-        .collect()
+    let stored = server.stored_within(kind, namespace).into_iter();
+    let selected = stored.filter(|stored| selector.as_ref().is_none_or(|s| s.matches(&stored.header.labels)));
+    selected.map(|stored| kind.read(&stored)).collect()
 }
