@@ -1,5 +1,6 @@
 //! The whole state as YAML, out and in.
 
+use crate::builder::NotKept;
 use crate::crd;
 use crate::kind::{Kind, Registry};
 use crate::object;
@@ -49,6 +50,9 @@ pub enum LoadError {
         /// The object's name.
         name: String,
     },
+    /// The disk failed.
+    #[error(transparent)]
+    NotKept(#[from] NotKept),
 }
 
 pub(crate) fn dump(server: &Inner) -> String {
@@ -72,7 +76,7 @@ pub(crate) fn dump(server: &Inner) -> String {
 /// Everything that could be refused is looked at before anything is touched.
 pub(crate) fn load(server: &Inner, text: &str) -> Result<(), LoadError> {
     let objects = resolve(parse(text)?)?;
-    server.store.refill(objects.into_iter().map(|(kind, mut value)| {
+    let filled = server.store.refill(objects.into_iter().map(|(kind, mut value)| {
         let key = kind.key(object::meta_str(&value, "namespace"), object::meta_str(&value, "name"));
         let table = kind.table.clone();
         let encode = move |revision| {
@@ -81,6 +85,7 @@ pub(crate) fn load(server: &Inner, text: &str) -> Result<(), LoadError> {
         };
         (table, key, encode)
     }));
+    filled.map_err(|_| NotKept)?;
     server.rebuild();
     Ok(())
 }

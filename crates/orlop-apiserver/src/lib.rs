@@ -16,6 +16,8 @@ mod object;
 mod openapi;
 mod options;
 mod outbound;
+#[cfg(feature = "persistence")]
+mod persist;
 mod rest;
 mod route;
 mod rules;
@@ -30,8 +32,10 @@ mod yaml;
 pub use admission::PLUGINS as ADMISSION_PLUGINS;
 pub use auth::{Access, Recorder, User, random_token};
 pub use body::Body;
-pub use builder::{ApiServer, Builder, Snapshot};
+pub use builder::{ApiServer, Builder, NotKept, Snapshot};
 pub use dump::LoadError;
+#[cfg(feature = "persistence")]
+pub use orlop_journal::OpenError;
 pub use orlop_store::Limits;
 pub use outbound::{NotAServiceName, ServiceName};
 pub use serve::{Certificates, ServeError, Serving};

@@ -16,10 +16,14 @@ use rcgen::{
 };
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::convert::Infallible;
 use std::future::Future;
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -54,6 +58,17 @@ pub enum ServeError {
     /// The verifier of client certificates could not be made.
     #[error("cannot verify client certificates")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
+    /// A certificate or key is not PEM.
+    #[error("a certificate or key cannot be read")]
+    Pem(#[from] rustls_pki_types::pem::Error),
+    /// A file with a certificate or key cannot be read or written.
+    #[error("cannot use `{}`", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The address cannot be listened on.
     #[error("cannot listen on `{address}`")]
     Listen {
@@ -72,9 +87,14 @@ pub struct Certificates {
     pub admin_certificate: String,
     /// The administrator's key, in PEM.
     pub admin_key: String,
-    ca_der: CertificateDer<'static>,
-    server: (CertificateDer<'static>, PrivateKeyDer<'static>),
+    /// The server's certificate, in PEM.
+    server_certificate: String,
+    /// The server's key, in PEM.
+    server_key: String,
 }
+
+/// The files that certificates are kept in.
+const FILES: [&str; 5] = ["ca.crt", "server.crt", "server.key", "admin.crt", "admin.key"];
 
 impl Certificates {
     /// New certificates for a server on this machine, good from `now` on.
@@ -107,23 +127,59 @@ impl Certificates {
             ca: ca_certificate.pem(),
             admin_certificate: admin.pem(),
             admin_key: admin_key.serialize_pem(),
-            ca_der: ca_certificate.der().clone(),
-            server: (server.der().clone(), PrivatePkcs8KeyDer::from(server_key.serialize_der()).into()),
+            server_certificate: server.pem(),
+            server_key: server_key.serialize_pem(),
         })
+    }
+
+    /// The certificates in a directory; new ones are written there if it has none.
+    pub fn keep_in(directory: &Path, now: Timestamp) -> Result<Self, ServeError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ServeError::File { path, source }
+        };
+        if directory.join(FILES[0]).exists() {
+            let read = |name: &str| {
+                let path = directory.join(name);
+                std::fs::read_to_string(&path).map_err(io(&path))
+            };
+            let [ca, server_certificate, server_key, admin_certificate, admin_key] = FILES.map(read);
+            return Ok(Self {
+                ca: ca?,
+                server_certificate: server_certificate?,
+                server_key: server_key?,
+                admin_certificate: admin_certificate?,
+                admin_key: admin_key?,
+            });
+        }
+        std::fs::create_dir_all(directory).map_err(io(directory))?;
+        let made = Self::generate(now)?;
+        let texts =
+            [&made.ca, &made.server_certificate, &made.server_key, &made.admin_certificate, &made.admin_key];
+        // The first file is the last to be written: where it is, the others are.
+        for (name, text) in FILES.into_iter().zip(texts).rev() {
+            let path = directory.join(name);
+            let mut file = std::fs::File::options();
+            file.write(true).create(true).truncate(true).mode(0o600);
+            file.open(&path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(io(&path))?;
+        }
+        Ok(made)
     }
 
     fn config(&self) -> Result<ServerConfig, ServeError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
-        roots.add(self.ca_der.clone())?;
+        let ca = CertificateDer::from_pem_slice(self.ca.as_bytes())?;
+        roots.add(ca.clone())?;
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
             .allow_unauthenticated()
             .build()?;
-        let (certificate, key) = (self.server.0.clone(), self.server.1.clone_key());
+        let certificate = CertificateDer::from_pem_slice(self.server_certificate.as_bytes())?;
+        let key = PrivateKeyDer::from_pem_slice(self.server_key.as_bytes())?;
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(verifier)
-            .with_single_cert(vec![certificate, self.ca_der.clone()], key)?;
+            .with_single_cert(vec![certificate, ca], key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }

@@ -10,13 +10,23 @@ use crate::route::Route;
 use crate::services::{Addresses, Allocation, Claim};
 use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
-use orlop_store::{Key, Store};
+use orlop_store::{Journal, Key, Revision, Store};
 use serde_json::Value;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// A journal that says when changes are safe.
+pub(crate) trait Lasting: Journal<Header> {
+    /// Ready when everything up to a revision is on the disk, or when it never will be.
+    fn settled(&self, revision: Revision) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+}
 
 /// Everything that requests share.
 pub(crate) struct Inner {
     pub(crate) store: Arc<Store<Header>>,
+    /// What makes the store last, if anything does.
+    pub(crate) disk: Option<Arc<dyn Lasting>>,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
     pub(crate) admission: Admission,
@@ -33,12 +43,14 @@ impl Inner {
         clock: Clock,
         rng: Rng,
         store: Store<Header>,
+        disk: Option<Arc<dyn Lasting>>,
         admission: Admission,
         auth: Auth,
         outbound: Outbound,
     ) -> Self {
         Self {
             store: Arc::new(store),
+            disk,
             clock,
             rng,
             admission,
@@ -47,6 +59,18 @@ impl Inner {
             outbound,
             custom: RwLock::default(),
             reloading: Mutex::default(),
+        }
+    }
+
+    /// Ready when everything that was written so far is safe. If it is not, whatever was answered does not hold.
+    pub(crate) async fn settled(&self) -> Result<(), ApiError> {
+        match &self.disk {
+            None => Ok(()),
+            Some(disk) => {
+                let settled = disk.settled(self.store.revision()).await;
+                settled
+                    .map_err(|why| ApiError::internal(&format!("the change is not safe on the disk: {why}")))
+            }
         }
     }
 

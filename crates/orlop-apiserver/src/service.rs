@@ -89,6 +89,9 @@ impl ApiService {
             };
             let result = call.run().await;
             warnings = std::mem::take(&mut call.warnings);
+            if !matches!(call.route.verb, "get" | "list" | "watch") {
+                self.server.settled().await?;
+            }
             result
         }
         .await;

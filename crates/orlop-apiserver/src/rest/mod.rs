@@ -6,6 +6,7 @@
 
 mod decode;
 mod delete;
+mod evict;
 mod list;
 mod patch;
 mod pods;
@@ -36,6 +37,9 @@ use orlop_kinds::catalog::catalog;
 use orlop_merge::{Filter, OneVersion, managed};
 use serde_json::Value;
 use std::sync::Arc;
+
+/// How often a write that needs no version is tried again when other writers are faster.
+const OVERTAKEN_MAX: usize = 100;
 
 /// A request for a resource that has been routed, authenticated and authorised.
 pub(crate) struct Call {

@@ -271,12 +271,12 @@ async fn a_definition_edited_in_a_dump_is_the_one_that_counts() {
     assert_eq!(client.post(WIDGETS, &big).await.status, 422);
     server.load(&server.dump().replace("maximum: 5", "maximum: 500")).expect("a dump");
     client.create(WIDGETS, &big).await;
-    server.restore(&snapshot);
+    server.restore(&snapshot).expect("there is no disk");
     assert_eq!(client.post(WIDGETS, &big).await.status, 422, "the snapshot has the old definition");
     // A snapshot fits any server.
     let (other, _) = seeded(7);
     Client::admin(&other).create(DEFINITIONS, &widgets(&["v1"])).await;
-    other.restore(&snapshot);
+    other.restore(&snapshot).expect("there is no disk");
     assert_eq!(Client::admin(&other).names(WIDGETS).await, ["w"]);
     assert_eq!(Client::admin(&other).post(WIDGETS, &big).await.status, 422);
 }
@@ -308,7 +308,7 @@ async fn a_restore_brings_objects_kinds_addresses_and_rights_back() {
     let mut watch = client.watch(&format!("{CONFIG_MAPS}?watch=true")).await;
     watch.ready().await;
 
-    server.restore(&snapshot);
+    server.restore(&snapshot).expect("there is no disk");
     assert_eq!(without_versions(&server.dump()), without_versions(&dump));
     assert_eq!(client.names(CONFIG_MAPS).await, ["kept"]);
     assert_eq!(client.get(&format!("{CONFIG_MAPS}/kept")).await.ok(200)["data"]["key"], "before");
@@ -324,7 +324,7 @@ async fn a_restore_brings_objects_kinds_addresses_and_rights_back() {
     assert_eq!((last["type"].as_str(), &last["object"]["code"]), (Some("ERROR"), &json!(410)));
     assert_eq!(watch.next().await, None);
 
-    server.restore(&snapshot);
+    server.restore(&snapshot).expect("there is no disk");
     assert_eq!(client.names(SERVICES).await, ["kept", "kubernetes"], "a snapshot can be used again");
     assert_eq!(client.get(&format!("{SERVICES}/kept")).await.ok(200).uid(), kept.uid());
 }

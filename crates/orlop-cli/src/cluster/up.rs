@@ -3,7 +3,7 @@
 use super::state::{Lock, State, write_private};
 use crate::shell::{Failure, Shell};
 use clap::Args as ClapArgs;
-use orlop_apiserver::{ADMISSION_PLUGINS, ApiServer, Certificates, User, random_token};
+use orlop_apiserver::{ADMISSION_PLUGINS, ApiServer, Certificates, OpenError, User, random_token};
 use orlop_clock::Clock;
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Admission plugins to switch off, by the names of kube-apiserver
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     disable_admission_plugins: Vec<String>,
+    /// A directory to keep the cluster in; without one it is gone when it stops
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// A bearer token for the administrator; one is made up if it is not given
     #[arg(long, value_name = "TOKEN", env = "ORLOP_TOKEN", hide_env_values = true)]
     token: Option<String>,
@@ -96,6 +99,32 @@ fn check_kubeconfig(path: &Path) -> Result<(), Failure> {
         .hint("name another file with `--kubeconfig`; `KUBECONFIG=one:two` lets kubectl use both"))
 }
 
+/// Why a directory cannot be used, and what to do about it.
+fn cannot_open(directory: &Path, error: OpenError) -> Failure {
+    let hint = match &error {
+        OpenError::InUse { .. } => "stop the cluster that uses it, or choose another `--data-dir`",
+        OpenError::Newer { .. } => "use the version of orlop that wrote it, or choose another `--data-dir`",
+        OpenError::Io { .. } => "check that the directory can be written to",
+        _ => "nothing in it was changed; restore it from a copy, or choose another `--data-dir`",
+    };
+    Failure::new(format!("cannot open the cluster in `{}`", directory.display())).because(error).hint(hint)
+}
+
+/// The administrator's token of a cluster that is kept: the same at each start.
+fn kept_token(path: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(token) if !token.trim().is_empty() => Ok(token.trim().to_owned()),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::new(format!("cannot read `{}`", path.display())).because(error))
+        }
+        _ => {
+            let token = random_token();
+            write_private(path, &token)?;
+            Ok(token)
+        }
+    }
+}
+
 async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
     let Some(lock) = Lock::keep().await? else {
         return Err(already_running(State::running()?.as_ref()));
@@ -106,14 +135,23 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
     };
     check_kubeconfig(&path)?;
     let clock = Clock::system();
-    let token = args.token.clone().unwrap_or_else(random_token);
+    let token = match (&args.token, &args.data_dir) {
+        (Some(token), _) => token.clone(),
+        (None, Some(directory)) => kept_token(&directory.join("admin.token"))?,
+        (None, None) => random_token(),
+    };
     let mut builder = ApiServer::builder().clock(clock.clone()).token(&token, User::admin());
     for plugin in &args.disable_admission_plugins {
         builder = builder.disable_admission(plugin);
     }
-    let server = builder.build();
     let cannot = |error| Failure::new("cannot serve the API").because(error);
-    let certificates = Certificates::generate(clock.now()).map_err(cannot)?;
+    let (server, certificates) = match &args.data_dir {
+        Some(directory) => {
+            let server = builder.open(directory).map_err(|error| cannot_open(directory, error))?;
+            (server, Certificates::keep_in(&directory.join("pki"), clock.now()).map_err(cannot)?)
+        }
+        None => (builder.build(), Certificates::generate(clock.now()).map_err(cannot)?),
+    };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let serving = server
         .serve(address, &certificates)
@@ -155,6 +193,9 @@ fn detach(args: &Args, shell: &Shell) -> Result<(), Failure> {
     command.args(["cluster", "up", "--port", &args.port.to_string()]);
     if let Some(path) = &args.kubeconfig {
         command.arg("--kubeconfig").arg(path);
+    }
+    if let Some(directory) = &args.data_dir {
+        command.arg("--data-dir").arg(directory);
     }
     if !args.disable_admission_plugins.is_empty() {
         command.arg(format!("--disable-admission-plugins={}", args.disable_admission_plugins.join(",")));
