@@ -1,5 +1,5 @@
 // Command kindsgen writes the data files of crate orlop-kinds: the Go structure of the built-in kinds, their
-// OpenAPI definitions, discovery and the bootstrap RBAC policy. It reads the published Kubernetes modules
+// OpenAPI definitions, discovery, the bootstrap RBAC policy and the columns of Tables. It reads the published Kubernetes modules
 // only, and the same modules always give the same bytes.
 package main
 
@@ -35,6 +35,8 @@ func main() {
 		{"openapi.bin", openAPI(filepath.Join(*source, "api/openapi-spec/v3"), groups)},
 		{"rbac.json.gz", compress(encode(bootstrapPolicy(filepath.Join(*source,
 			"plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata"))))},
+		{"columns.json.gz", compress(encode(printerColumns(filepath.Join(*source,
+			"pkg/printers/internalversion/printers.go"))))},
 	} {
 		check(os.WriteFile(filepath.Join(*out, file.name), file.data, 0o644))
 		fmt.Printf("%-20s %7d bytes\n", file.name, len(file.data))

@@ -3,7 +3,7 @@
 
 use crate::auth::Auth;
 use crate::kind::{Kind, Registry};
-use crate::negotiate::{self, Accepted, Format, Shapes};
+use crate::negotiate::{self, Accepted, Format, Offer};
 use crate::openapi;
 use crate::rest::Answer;
 use crate::route::{Route, api_version};
@@ -362,7 +362,7 @@ fn accept_discovery(accept: Option<&str>, accepted: &mut Accepted) -> Result<boo
             }
             continue;
         }
-        if let Ok(plain) = negotiate::accept(Some(clause), &negotiate::BUILT_IN, Shapes::WholeOnly) {
+        if let Ok(plain) = negotiate::accept(Some(clause), Offer::Plain) {
             *accepted = plain;
             return Ok(false);
         }
@@ -374,8 +374,7 @@ fn accept_discovery(accept: Option<&str>, accepted: &mut Accepted) -> Result<boo
 }
 
 fn accept_plain(headers: &HeaderMap, accepted: &mut Accepted) -> Result<(), ApiError> {
-    *accepted =
-        negotiate::accept(header_text(headers, header::ACCEPT), &negotiate::BUILT_IN, Shapes::WholeOnly)?;
+    *accepted = negotiate::accept(header_text(headers, header::ACCEPT), Offer::Plain)?;
     if accepted.format == Format::Yaml {
         accepted.pretty = false;
     }

@@ -3,7 +3,7 @@
 use crate::auth::User;
 use crate::body::Body;
 use crate::discovery;
-use crate::negotiate::{self, Accepted, Shapes};
+use crate::negotiate::{self, Accepted, Offer};
 use crate::rest::{Answer, Call};
 use crate::route::{Query, Route};
 use crate::server::Inner;
@@ -41,6 +41,11 @@ impl ApiService {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let route = Route::parse(&parts.method, parts.uri.path(), &query);
         let mut warnings = Vec::new();
+        let accept = header_text(&parts.headers, header::ACCEPT);
+        let is_pretty = match query.get("pretty") {
+            None | Some("") => negotiate::is_for_people(header_text(&parts.headers, header::USER_AGENT)),
+            Some(value) => matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True"),
+        };
         let mut accepted = Accepted::JSON;
         let is_head = parts.method == Method::HEAD;
         let result = async {
@@ -51,10 +56,13 @@ impl ApiService {
                 return discovery::answer(&self.server, &parts.method, &route, &parts.headers, &mut accepted);
             }
             let kind = discovery::resolve(&self.server, &parts.method, &route)?;
-            let types: &[&str] =
-                if kind.custom().is_some() { &negotiate::CUSTOM } else { &negotiate::BUILT_IN };
-            accepted = negotiate::accept(header_text(&parts.headers, header::ACCEPT), types, Shapes::All)?;
-            accepted.pretty |= query.is_true("pretty") && query.get("pretty") != Some("");
+            let offer = if kind.custom().is_some() { Offer::Custom } else { Offer::BuiltIn };
+            accepted = if route.verb == "watch" {
+                negotiate::accept_stream(accept, offer)?
+            } else {
+                negotiate::accept(accept, offer)?
+            };
+            accepted.pretty |= is_pretty;
             let body = read_body(body).await?;
             let mut call = Call {
                 server: self.server.clone(),
@@ -74,6 +82,10 @@ impl ApiService {
             result
         }
         .await;
+        if result.is_err() {
+            accepted = negotiate::accept_error(accept);
+            accepted.pretty |= is_pretty;
+        }
         let mut response = respond(result, accepted);
         for warning in &warnings {
             let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");

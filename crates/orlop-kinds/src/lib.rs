@@ -7,4 +7,5 @@ pub mod defaults;
 pub mod json;
 pub mod protobuf;
 pub mod strategy;
+pub mod table;
 pub mod validate;

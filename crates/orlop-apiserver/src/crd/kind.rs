@@ -10,6 +10,7 @@ use base64::Engine;
 use orlop_cel::Budget;
 use orlop_cel::rules::{self, Compiled};
 use orlop_kinds::json::normalise_numbers;
+use orlop_kinds::table::Printer;
 use orlop_kinds::validate::{Scope, object_meta_create, object_meta_update};
 use orlop_merge::{ObjectType, UnknownFields};
 use orlop_schema::field::{Fault, FieldError, Path, go_quote};
@@ -19,7 +20,7 @@ use orlop_schema::structural::{Schema, default, lists, prune, validate};
 use orlop_store::{Revision, Table};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
@@ -38,6 +39,7 @@ pub(crate) struct CustomKind {
     plain: bool,
     schema: Arc<Schema>,
     versions: Arc<Versions>,
+    printer: OnceLock<Printer>,
 }
 
 /// What all versions of a kind share.
@@ -112,6 +114,7 @@ impl CustomKind {
                     plain: version["schema"] == stored["schema"],
                     schema: versions.schemas.get(&api_version(group, name)).cloned().unwrap_or_default(),
                     versions: versions.clone(),
+                    printer: OnceLock::new(),
                 };
                 let selectable = version["selectableFields"].as_array().into_iter().flatten();
                 let selectable =
@@ -136,6 +139,11 @@ impl CustomKind {
                 }
             })
             .collect()
+    }
+
+    /// How objects become rows of a Table.
+    pub(crate) fn printer(&self) -> &Printer {
+        self.printer.get_or_init(|| Printer::custom(self.version.get("additionalPrinterColumns")))
     }
 
     /// A number that changes with the schema.

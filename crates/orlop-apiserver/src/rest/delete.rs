@@ -52,7 +52,7 @@ impl Call {
         let deleted = self.delete_stored(stored, &options, Admission::Due).await?;
         let kind = self.kind.clone();
         Ok(match deleted {
-            Deleted::Gone(last) if kind.returns_deleted() => Answer::object(200, &kind, last, self.accepted),
+            Deleted::Gone(last) if kind.returns_deleted() => Answer::Value(200, last),
             Deleted::Gone(last) => {
                 let mut details =
                     json!({"name": name, "kind": kind.plural, "uid": object::meta_str(&last, "uid")});
@@ -64,7 +64,7 @@ impl Call {
             }
             Deleted::Going(object) => {
                 let status = if options.orphan_dependents == Some(false) { 202 } else { 200 };
-                Answer::object(status, &kind, object, self.accepted)
+                Answer::Value(status, object)
             }
         })
     }
@@ -81,7 +81,7 @@ impl Call {
                 _ => {}
             }
         }
-        Ok(Answer::Bytes(200, self.list_bytes(&chunk).into()))
+        self.list_answer(&chunk)
     }
 
     fn delete_options(&mut self) -> Result<DeleteOptions, ApiError> {

@@ -3,7 +3,8 @@
 use super::Call;
 use super::read::parse_version;
 use super::render::{self, Answer};
-use crate::negotiate::Shape;
+use super::shape::{Subject, Viewer};
+use crate::negotiate::{Format, Shape};
 use crate::object::{Header, Stored};
 use crate::options::ListOptions;
 use crate::selector::{FieldSelector, LabelSelector};
@@ -64,7 +65,7 @@ impl Call {
         let options = ListOptions::parse(&self.query, false)?;
         let selection = self.selection(&options)?;
         let chunk = self.chunk(&options, &selection)?;
-        Ok(Answer::Bytes(200, self.list_bytes(&chunk).into()))
+        self.list_answer(&chunk)
     }
 
     /// The objects of one answer.
@@ -144,30 +145,52 @@ impl Call {
         )
     }
 
-    /// Writes a list.
-    pub(super) fn list_bytes(&self, chunk: &Chunk) -> Vec<u8> {
-        let metadata_only = matches!(self.accepted.shape, Shape::Metadata | Shape::MetadataList);
-        let (kind, api_version) = if metadata_only {
-            ("PartialObjectMetadataList", "meta.k8s.io/v1".to_owned())
-        } else {
-            (self.kind.list_kind.as_str(), self.kind.api_version())
-        };
-        let mut metadata = json!({"resourceVersion": chunk.revision.to_string()});
-        if self.kind.custom().is_some() && !metadata_only {
-            metadata["continue"] = "".into();
+    /// A list in the shape and the format that the client asked for.
+    pub(super) fn list_answer(&self, chunk: &Chunk) -> Result<Answer, ApiError> {
+        self.check_list_shape()?;
+        let viewer = self.viewer()?;
+        let metadata = self.list_metadata(chunk);
+        if self.accepted.shape == Shape::Table {
+            let mut out = Vec::new();
+            viewer.table_of_list(&mut out, &metadata, &chunk.items);
+            out.push(b'\n');
+            return Ok(Answer::Bytes(200, out.into()));
         }
+        let (kind, api_version) = if self.accepted.shape == Shape::Whole {
+            (self.kind.list_kind.as_str(), self.kind.api_version())
+        } else {
+            ("PartialObjectMetadataList", self.accepted.meta_version.to_owned())
+        };
+        if self.accepted.format == Format::Protobuf
+            && let Some(list) = viewer.protobuf_list(kind, &api_version, &metadata, chunk)
+        {
+            return Ok(Answer::Encoded(render::PROTOBUF, list.into()));
+        }
+        Ok(Answer::Bytes(200, viewer.json_list(kind, &api_version, &metadata, chunk).into()))
+    }
+
+    fn list_metadata(&self, chunk: &Chunk) -> Value {
+        let mut metadata = json!({"resourceVersion": chunk.revision.to_string()});
         if let Some(token) = &chunk.token {
             metadata["continue"] = token.as_str().into();
-        } else if self.kind.custom().is_some() && !metadata_only {
+        } else if self.kind.custom().is_some() && self.accepted.shape == Shape::Whole {
             // Lists of custom objects always have the field.
             metadata["continue"] = "".into();
         }
         if let Some(remaining) = chunk.remaining {
             metadata["remainingItemCount"] = remaining.into();
         }
+        metadata
+    }
+}
+
+impl Viewer {
+    /// Writes a list as JSON, copying what is stored.
+    fn json_list(&self, kind: &str, api_version: &str, metadata: &Value, chunk: &Chunk) -> Vec<u8> {
+        let metadata_only = self.accepted.shape != Shape::Whole;
         let size: usize = chunk.items.iter().map(|stored| stored.body.len() + 1).sum();
         let mut out = Vec::with_capacity(size + 256);
-        out.extend_from_slice(crate::object::head(kind, &api_version).as_bytes());
+        out.extend_from_slice(crate::object::head(kind, api_version).as_bytes());
         out.extend_from_slice(format!("\"metadata\":{metadata},\"items\":[").as_bytes());
         if metadata_only && chunk.items.is_empty() {
             // The real server has no list here, rather than an empty one.
@@ -180,7 +203,7 @@ impl Call {
                 out.push(b',');
             }
             if metadata_only {
-                render::partial_bytes(&mut out, stored);
+                self.partial_bytes(&mut out, Subject::Stored(stored));
             } else {
                 render::item_bytes(&mut out, &self.kind, stored);
             }

@@ -13,6 +13,7 @@ mod read;
 mod render;
 mod reviews;
 mod scale;
+mod shape;
 mod special;
 mod tokens;
 mod watch;
@@ -55,7 +56,7 @@ pub(crate) struct Call {
 impl Call {
     /// Does what the request asks for.
     pub(crate) async fn run(&mut self) -> Result<Answer, ApiError> {
-        let result = self.dispatch().await;
+        let result = self.dispatch().await.and_then(|answer| self.shaped(answer));
         let is_service = self.kind.plural == "services" && self.kind.group.is_empty();
         let writes = matches!(self.route.verb, "create" | "update" | "patch");
         if is_service && writes && (result.is_err() || self.query.get("dryRun").is_some()) {

@@ -40,7 +40,7 @@ impl Call {
                 call.patched(&patch, live, &subresource_owned, &retry_options)
             })
             .await?;
-        Ok(Answer::object(if created { 201 } else { 200 }, &self.kind, object, self.accepted))
+        Ok(Answer::Value(if created { 201 } else { 200 }, object))
     }
 
     /// Reads the patch and its options.

@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::render::{self, Answer};
+use super::shape::Subject;
 use crate::negotiate::Shape;
 use crate::object::Stored;
 use crate::status::ApiError;
@@ -19,14 +20,13 @@ impl Call {
         }
         let stored = self.stored(&self.route.name)?;
         let as_stored = self.kind.storage == self.kind.api_version() && render::is_plain(&self.kind, &stored);
-        if as_stored && self.accepted.shape != Shape::Metadata {
-            return Ok(Answer::Bytes(200, stored.body.clone()));
+        match self.accepted.shape {
+            Shape::Whole if as_stored => return Ok(Answer::Bytes(200, stored.body.clone())),
+            Shape::MetadataList => return self.shaped(Answer::Value(200, Value::Null)),
+            _ => {}
         }
         let mut out = Vec::with_capacity(stored.body.len() + 64);
-        match self.accepted.shape {
-            Shape::Metadata => render::partial_bytes(&mut out, &stored),
-            _ => render::object_bytes(&mut out, &self.kind, &stored),
-        }
+        self.viewer()?.json(&mut out, Subject::Stored(&stored), true);
         Ok(Answer::Bytes(200, out.into()))
     }
 

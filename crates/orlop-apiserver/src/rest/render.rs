@@ -2,10 +2,11 @@
 
 use crate::body::Body;
 use crate::kind::{Kind, Source};
-use crate::negotiate::{Accepted, Format, Shape};
+use crate::negotiate::{Accepted, Format};
 use crate::object::{self, Stored};
 use bytes::Bytes;
-use serde_json::{Value, json};
+use orlop_kinds::catalog::{TypeId, catalog};
+use serde_json::Value;
 
 /// What a request is answered with.
 pub(crate) enum Answer {
@@ -36,36 +37,51 @@ impl Answer {
         }
     }
 
-    /// An object that was stored or could have been.
-    pub(crate) fn object(status: u16, kind: &Kind, object: Value, accepted: Accepted) -> Self {
-        let is_object = object::text(&object, "kind") == kind.kind;
-        match accepted.shape {
-            Shape::Metadata if is_object => Self::Value(status, partial(&object)),
-            _ => Self::Value(status, object),
-        }
-    }
-
     /// The content type and the bytes.
     pub(crate) fn into_body(self, accepted: Accepted) -> (&'static str, Body) {
         match (self, accepted.format) {
             (Self::Empty(_), _) => ("", Body::whole(Bytes::new())),
             (Self::Text(_, text), _) => ("text/plain; charset=utf-8", Body::whole(text)),
             (Self::Encoded(media_type, bytes), _) => (media_type, Body::whole(bytes)),
+            (Self::Stream(body), Format::Protobuf) => (PROTOBUF_STREAM, body),
             (Self::Stream(body), _) => ("application/json", body),
             (Self::Bytes(_, bytes), Format::Json) if !accepted.pretty => {
                 ("application/json", Body::whole(bytes))
             }
             (Self::Bytes(_, bytes), _) => write(&object::decode(&bytes), accepted),
             (Self::Value(_, value), _) => write(&value, accepted),
-            (Self::Typed(media_type, value), _) => (media_type, write(&value, accepted).1),
+            (Self::Typed(media_type, value), _) => (media_type, write(&value, Accepted::JSON).1),
         }
     }
 }
 
+/// The media type of protobuf.
+pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+
+/// A value as protobuf, if there is a message for it.
+pub(super) fn protobuf(value: &Value) -> Option<Vec<u8>> {
+    let (group, version) = match object::text(value, "apiVersion") {
+        // The oldest parts of discovery leave their version out.
+        "" => ("", "v1"),
+        api_version => api_version.split_once('/').unwrap_or(("", api_version)),
+    };
+    let ty = type_of(group, version, object::text(value, "kind"))?;
+    Some(orlop_kinds::protobuf::encode(ty, value))
+}
+
+/// The type of a kind; metadata has one message in all of its versions.
+pub(super) fn type_of(group: &str, version: &str, kind: &str) -> Option<TypeId> {
+    let version = if group == "meta.k8s.io" { "v1" } else { version };
+    catalog().type_of(group, version, kind)
+}
+
 fn write(value: &Value, accepted: Accepted) -> (&'static str, Body) {
-    match accepted.format {
-        Format::Yaml => ("application/yaml", Body::whole(crate::yaml::to_string(value))),
-        Format::Json => {
+    let encoded = if accepted.format == Format::Protobuf { protobuf(value) } else { None };
+    match (accepted.format, encoded) {
+        (Format::Protobuf, Some(encoded)) => (PROTOBUF, Body::whole(encoded)),
+        (Format::Yaml, _) => ("application/yaml", Body::whole(crate::yaml::to_string(value))),
+        (Format::Json | Format::Protobuf, _) => {
             let mut out = Vec::new();
             if accepted.pretty {
                 serde_json::to_writer_pretty(&mut out, value).expect("a JSON value can be written to memory");
@@ -78,14 +94,10 @@ fn write(value: &Value, accepted: Accepted) -> (&'static str, Body) {
     }
 }
 
-/// `PartialObjectMetadata` of an object.
-pub(crate) fn partial(object: &Value) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
-}
-
 /// `PartialObjectMetadata` of a stored object, copied.
-pub(crate) fn partial_bytes(out: &mut Vec<u8>, stored: &Stored) {
-    out.extend_from_slice(br#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#);
+pub(crate) fn partial_bytes(out: &mut Vec<u8>, meta_version: &str, stored: &Stored) {
+    out.extend_from_slice(object::head("PartialObjectMetadata", meta_version).as_bytes());
+    out.extend_from_slice(b"\"metadata\":");
     out.extend_from_slice(object::metadata_bytes(stored));
     out.push(b'}');
 }

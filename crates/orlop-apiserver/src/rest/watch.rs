@@ -4,13 +4,14 @@ use super::Call;
 use super::list::Selection;
 use super::read::parse_version;
 use super::render::{self, Answer};
+use super::shape::{Subject, Viewer};
 use crate::body::{Body, Step};
-use crate::kind::Kind;
-use crate::negotiate::Shape;
+use crate::negotiate::{Format, Shape};
 use crate::object::{self, Header, Stored};
 use crate::options::ListOptions;
 use crate::status::ApiError;
 use bytes::Bytes;
+use orlop_kinds::protobuf;
 use orlop_store::{Event, EventKind, Revision, Watch};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -28,9 +29,10 @@ const TIMEOUT_MAX: Duration = Duration::from_hours(24 * 365);
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 
 struct State {
-    kind: Arc<Kind>,
+    viewer: Viewer,
     selection: Selection,
-    shape: Shape,
+    /// Whether an object was sent already; a Table says its columns once.
+    has_begun: bool,
     watch: Watch<Header>,
     /// What exists already, to be sent first.
     initial: VecDeque<Stored>,
@@ -52,6 +54,8 @@ impl Call {
             return Err(ApiError::new(405, "MethodNotAllowed", message).with_details(json!({"kind": plural})));
         }
         let selection = self.selection(&options)?;
+        let viewer = self.viewer()?;
+        let format = self.accepted.format;
         let store = &self.server.store;
         let asked = options.resource_version.as_str();
         let version =
@@ -71,7 +75,9 @@ impl Call {
         };
         let watch = match store.watch(&self.kind.table, from) {
             Ok(watch) => watch,
-            Err(compacted) => return Ok(Answer::Stream(Body::whole(too_old(from, compacted.oldest)))),
+            Err(compacted) => {
+                return Ok(Answer::Stream(Body::whole(too_old(format, from, compacted.oldest))));
+            }
         };
         let timeout = options.timeout_seconds.map_or_else(
             || TIMEOUT_MIN + Duration::from_millis(self.server.rng.below(TIMEOUT_MIN.as_millis() as u64)),
@@ -80,9 +86,9 @@ impl Call {
         let now = Instant::now();
         let ends_initial = options.send_initial_events == Some(true) && options.bookmarks;
         let state = State {
-            kind: self.kind.clone(),
+            viewer,
             selection,
-            shape: self.accepted.shape,
+            has_begun: false,
             watch,
             initial,
             initial_end: ends_initial.then_some(snapshot.revision),
@@ -110,7 +116,7 @@ impl State {
         }
         let mut out = Vec::new();
         while let Some(stored) = self.initial.pop_front() {
-            self.write_event(&mut out, "ADDED", &stored);
+            self.write_event(&mut out, "ADDED", Subject::Stored(&stored));
             if out.len() >= CHUNK_BYTES_MAX {
                 return Some(out.into());
             }
@@ -138,7 +144,7 @@ impl State {
                         // Too slow for the log: the client is told and starts again.
                         self.ended = true;
                         out.extend(single.take().unwrap_or_default());
-                        out.extend(too_old(self.watch.seen(), compacted.oldest));
+                        out.extend(too_old(self.format(), self.watch.seen(), compacted.oldest));
                         break;
                     }
                 }
@@ -160,7 +166,7 @@ impl State {
                     }
                     Err(compacted) => {
                         self.ended = true;
-                        return Some(too_old(self.watch.seen(), compacted.oldest));
+                        return Some(too_old(self.format(), self.watch.seen(), compacted.oldest));
                     }
                 },
                 () = tokio::time::sleep_until(wake) => {
@@ -180,19 +186,22 @@ impl State {
     }
 
     /// An event as this watcher sees it: selectors turn changes into arrivals and departures.
-    fn frame(&self, event: &Arc<Event<Header>>) -> Option<Bytes> {
-        let selected = |stored: &Stored| self.kind.selects(&self.selection, stored);
+    fn frame(&mut self, event: &Arc<Event<Header>>) -> Option<Bytes> {
+        let kind = self.viewer.kind.clone();
+        let selected = |stored: &Stored| kind.selects(&self.selection, stored);
         let was = event.previous.as_ref().is_some_and(selected);
         let is = event.kind != EventKind::Deleted && selected(&event.entry);
-        let plain = self.shape == Shape::Whole && render::is_plain(&self.kind, &event.entry);
+        let as_json = self.viewer.accepted.shape == Shape::Whole && self.format() == Format::Json;
+        let plain = as_json && render::is_plain(&kind, &event.entry);
         match (was, is) {
             (false, false) => None,
             (true, false) if event.kind != EventKind::Deleted => {
                 // It left the selection: the last state that was in it, at the revision of the change.
-                let mut last = self.kind.read(event.previous.as_ref()?);
+                let mut last = kind.read(event.previous.as_ref()?);
                 object::set_revision(&mut last, event.revision());
-                let last = if self.shape == Shape::Whole { last } else { render::partial(&last) };
-                Some(event_bytes("DELETED", &last).into())
+                let mut out = Vec::new();
+                self.write_event(&mut out, "DELETED", Subject::Value(&last));
+                Some(out.into())
             }
             (was, is) => {
                 let name = match (was, is) {
@@ -206,45 +215,47 @@ impl State {
                         | (EventKind::Updated, "MODIFIED")
                         | (EventKind::Deleted, "DELETED")
                 );
-                let write = || {
+                let mut write = || {
                     let mut out = Vec::with_capacity(event.entry.body.len() + 64);
-                    self.write_event(&mut out, name, &event.entry);
+                    self.write_event(&mut out, name, Subject::Stored(&event.entry));
                     Bytes::from(out)
                 };
-                let is_stored_version = self.kind.storage == self.kind.api_version();
+                let is_stored_version = kind.storage == kind.api_version();
                 Some(if plain && natural && is_stored_version { event.frame(|_| write()) } else { write() })
             }
         }
     }
 
-    fn write_event(&self, out: &mut Vec<u8>, name: &str, stored: &Stored) {
-        out.extend_from_slice(format!("{{\"type\":\"{name}\",\"object\":").as_bytes());
-        match self.shape {
-            Shape::Whole => render::object_bytes(out, &self.kind, stored),
-            _ => render::partial_bytes(out, stored),
+    fn format(&self) -> Format {
+        self.viewer.accepted.format
+    }
+
+    fn write_event(&mut self, out: &mut Vec<u8>, name: &str, subject: Subject<'_>) {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        if self.format() == Format::Protobuf {
+            out.extend(protobuf::encode_event(name, &self.viewer.protobuf(subject)));
+            return;
         }
+        out.extend_from_slice(format!("{{\"type\":\"{name}\",\"object\":").as_bytes());
+        self.viewer.json(out, subject, is_first);
         out.extend_from_slice(b"}\n");
     }
 
-    fn write_bookmark(&self, out: &mut Vec<u8>, revision: Revision, annotations: Option<Value>) {
-        let mut bookmark = self.kind.empty();
+    fn write_bookmark(&mut self, out: &mut Vec<u8>, revision: Revision, annotations: Option<Value>) {
+        let mut bookmark = self.viewer.kind.empty();
         object::set_revision(&mut bookmark, revision);
         if let Some(annotations) = annotations {
             object::set_meta(&mut bookmark, "annotations", annotations);
         }
-        let bookmark = if self.shape == Shape::Whole { bookmark } else { render::partial(&bookmark) };
-        out.extend(event_bytes("BOOKMARK", &bookmark));
+        self.write_event(out, "BOOKMARK", Subject::Value(&bookmark));
     }
 }
 
-fn event_bytes(name: &str, object: &Value) -> Vec<u8> {
-    let mut out = format!("{{\"type\":\"{name}\",\"object\":").into_bytes();
-    object::write_json(&mut out, object);
-    out.extend_from_slice(b"}\n");
-    out
-}
-
-fn too_old(asked: Revision, oldest: Revision) -> Bytes {
+fn too_old(format: Format, asked: Revision, oldest: Revision) -> Bytes {
     let message = format!("too old resource version: {asked} ({oldest})");
-    event_bytes("ERROR", &ApiError::expired(message).to_status()).into()
+    let status = ApiError::expired(message).to_status();
+    match (format, render::protobuf(&status)) {
+        (Format::Protobuf, Some(status)) => protobuf::encode_event("ERROR", &status).into(),
+        _ => format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n").into(),
+    }
 }

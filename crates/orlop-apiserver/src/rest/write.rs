@@ -40,7 +40,7 @@ impl Call {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let object = self.decode_body(options.field_validation)?;
         let created = self.create_object(object, &options, false).await?;
-        Ok(Answer::object(201, &self.kind, created, self.accepted))
+        Ok(Answer::Value(201, created))
     }
 
     /// Creates a decoded object; `owned` says that its managed fields are computed already.
@@ -180,7 +180,7 @@ impl Call {
                 Ok(Next { object: object.clone(), owned: false })
             })
             .await?;
-        Ok(Answer::object(if created { 201 } else { 200 }, &self.kind, object, self.accepted))
+        Ok(Answer::Value(if created { 201 } else { 200 }, object))
     }
 
     /// Writes what `next` makes of the current state. `next` may be called again if another writer was faster.

@@ -126,7 +126,7 @@ impl Catalog {
 }
 
 /// Decompresses data that stays for the life of the process.
-fn unpack(compressed: &[u8]) -> &'static str {
+pub(crate) fn unpack(compressed: &[u8]) -> &'static str {
     let mut text = String::new();
     // The data is compiled in and read by the tests below; a failure leaves an empty catalog.
     if GzDecoder::new(compressed).read_to_string(&mut text).is_err() {

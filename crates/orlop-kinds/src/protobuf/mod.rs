@@ -56,6 +56,31 @@ pub fn encode(ty: TypeId, value: &Value) -> Vec<u8> {
     out
 }
 
+/// A list that is written item by item.
+pub struct ListWriter {
+    item: TypeId,
+    message: Vec<u8>,
+}
+
+impl ListWriter {
+    /// Begins a list of a type with its metadata.
+    pub fn new(item: TypeId, metadata: &Value) -> Self {
+        Self { item, message: writer::list_metadata(metadata) }
+    }
+
+    /// Adds an item; its kind and version are those of the list.
+    pub fn push(&mut self, item: &Value) {
+        writer::list_item(&mut self.message, self.item, item);
+    }
+
+    /// The list in its envelope.
+    pub fn finish(self, api_version: &str, kind: &str) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend(writer::envelope(api_version, kind, &self.message));
+        out
+    }
+}
+
 /// Opens an envelope.
 pub fn open(bytes: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
     reader::envelope(bytes.strip_prefix(MAGIC).ok_or(ProtobufError::Magic)?)

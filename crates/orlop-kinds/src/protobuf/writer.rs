@@ -30,6 +30,20 @@ pub(super) fn event(ty: &str, object: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The beginning of a list's message; all lists have their metadata in field 1.
+pub(super) fn list_metadata(metadata: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Some(ty) = catalog().type_named("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta") {
+        bytes(&mut out, 1, &message(ty, metadata));
+    }
+    out
+}
+
+/// An item of a list's message; all lists have their items in field 2.
+pub(super) fn list_item(out: &mut Vec<u8>, ty: TypeId, item: &Value) {
+    bytes(out, 2, &message(ty, item));
+}
+
 /// The message of a value.
 pub(super) fn message(ty: TypeId, value: &Value) -> Vec<u8> {
     let mut out = Vec::new();

@@ -1,0 +1,102 @@
+//! Columns that a custom kind asks for.
+
+use super::cell::View;
+use super::jsonpath::Path;
+use super::{age, definition};
+use crate::codec::instant;
+use serde_json::{Number, Value};
+
+/// A column of a custom kind.
+#[derive(Clone, Debug)]
+pub(super) struct CustomColumn {
+    path: Path,
+    ty: String,
+}
+
+impl CustomColumn {
+    /// Reads a column; nothing if its path is none.
+    pub(super) fn parse(column: &Value) -> Option<Self> {
+        let text = |field: &str| column[field].as_str().unwrap_or_default();
+        Some(Self { path: Path::parse(text("jsonPath"))?, ty: text("type").to_owned() })
+    }
+
+    /// The column's definition in a Table.
+    pub(super) fn definition(&self, column: &Value) -> Value {
+        let text = |field: &str| column[field].as_str().unwrap_or_default();
+        let path = text("jsonPath");
+        let description = match text("description") {
+            "" => format!("Custom resource definition column (in JSONPath format): {path}"),
+            description => description.to_owned(),
+        };
+        let priority = column["priority"].as_i64().unwrap_or_default();
+        definition(text("name"), &self.ty, text("format"), &description, priority)
+    }
+
+    /// The cell of an object; null if there is nothing of the column's type at its path.
+    pub(super) fn value(&self, view: &View<'_>) -> Value {
+        let Some(found) = self.path.first(view.object) else { return Value::Null };
+        match (self.ty.as_str(), &*found) {
+            ("string", value) => printed(value).into(),
+            ("integer", Value::Number(number)) => integer(number),
+            ("number", Value::Number(number)) => number.as_f64().map_or(Value::Null, whole_or_float),
+            ("boolean", Value::Bool(_)) => found.into_owned(),
+            ("date", Value::String(time)) => match time.as_str() {
+                "" | "null" => "<unknown>".into(),
+                time if instant(time).is_none() => "<invalid>".into(),
+                time => age::since(time, view.now_nanos).into(),
+            },
+            _ => Value::Null,
+        }
+    }
+}
+
+fn integer(number: &Number) -> Value {
+    match number.as_i64() {
+        Some(whole) => whole.into(),
+        None => number.as_f64().map_or(Value::Null, |float| (float as i64).into()),
+    }
+}
+
+/// A float as Go writes it in JSON: without a fraction if it has none.
+fn whole_or_float(float: f64) -> Value {
+    const SAFE: f64 = 9_007_199_254_740_992.0;
+    if float.fract() == 0.0 && float.abs() < SAFE { (float as i64).into() } else { float.into() }
+}
+
+/// A value as text: scalars as Go prints them, the rest as JSON.
+fn printed(value: &Value) -> String {
+    match value {
+        Value::Null => "<no value>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (None, Some(float)) => go_float(float),
+            _ => number.to_string(),
+        },
+        Value::Bool(bool) => bool.to_string(),
+        Value::Array(_) | Value::Object(_) => escape_html(&value.to_string()),
+    }
+}
+
+/// A float as Go's `%v` prints it.
+fn go_float(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..21).contains(&exponent) {
+        return format!("{value}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
+/// Go's JSON is safe within HTML.
+fn escape_html(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out
+}
