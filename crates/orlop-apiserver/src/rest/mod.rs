@@ -24,6 +24,7 @@ pub(crate) use render::Answer;
 
 use crate::admission::{Attributes, Gvk, Operation, Rounds};
 use crate::auth::User;
+use crate::crd::Conversions;
 use crate::kind::Kind;
 use crate::negotiate::Accepted;
 use crate::object;
@@ -51,6 +52,8 @@ pub(crate) struct Call {
     pub(crate) warnings: Vec<String>,
     /// What a strict reader would refuse in a patch.
     pub(crate) strict: Vec<String>,
+    /// Conversions that an apply needs.
+    pub(crate) conversions: Conversions,
 }
 
 impl Call {
@@ -68,9 +71,9 @@ impl Call {
 
     async fn dispatch(&mut self) -> Result<Answer, ApiError> {
         match (self.route.subresource.as_str(), self.route.verb) {
-            ("", "get") => self.get(),
-            ("", "list") => self.list(),
-            ("", "watch") => self.watch(),
+            ("", "get") => self.get().await,
+            ("", "list") => self.list().await,
+            ("", "watch") => self.watch().await,
             ("", "create") if self.kind.plural == "bindings" && self.kind.group.is_empty() => {
                 self.special().await
             }
@@ -81,7 +84,7 @@ impl Call {
             ("", "delete") => self.delete().await,
             ("", "deletecollection") => self.delete_collection().await,
             ("scale", verb) => match verb {
-                "get" => self.get_scale(),
+                "get" => self.get_scale().await,
                 "update" => self.update_scale().await,
                 "patch" => self.patch_scale().await,
                 _ => Err(ApiError::method_not_allowed()),
@@ -89,7 +92,7 @@ impl Call {
             ("status" | "ephemeralcontainers" | "resize" | "finalize" | "approval", verb) => {
                 let subresource = self.route.subresource.clone();
                 match verb {
-                    "get" => self.get(),
+                    "get" => self.get().await,
                     "update" => self.update(&subresource).await,
                     "patch" => self.patch(&subresource).await,
                     _ => Err(ApiError::method_not_allowed()),

@@ -42,7 +42,7 @@ impl Call {
                 break;
             }
             // Another writer may have been faster: look again.
-            if let Ok(next) = self.commit(Expect::At(stored.revision), next) {
+            if let Ok(next) = self.commit(Expect::At(stored.revision), next).await? {
                 self.server.committed(&self.kind, Some(&live), Some(&next));
                 break;
             }
@@ -69,7 +69,7 @@ impl Call {
             _ => DeleteOptions::default(),
         };
         options.dry_run |= write.dry_run;
-        let pod = self.object(&name)?;
+        let pod = self.object(&name).await?;
         if !ignores_budgets(&pod) {
             self.ask_budget(&pod, &options)?;
         }

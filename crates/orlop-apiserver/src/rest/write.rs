@@ -65,7 +65,7 @@ impl Call {
         let submitted = (kind.plural == "jobs").then(|| object.clone());
         kind.default(&mut object);
         if !owned {
-            object = kind.own(None, object, &self.manager(options), "", &self.server.now());
+            object = kind.own_converted(&self.server, None, object, &self.manager(options), "").await;
         }
         let shown = options.reviewed("CreateOptions");
         let mut attributes = self.attributes(Operation::Create, shown, options.dry_run);
@@ -101,9 +101,9 @@ impl Call {
                 if self.stored(&name).is_ok() {
                     return Err(ApiError::already_exists(&kind.group, &kind.plural, &name));
                 }
-                return Ok(candidate);
+                return self.as_stored(candidate).await;
             }
-            match self.commit(Expect::Absent, candidate) {
+            match self.commit(Expect::Absent, candidate).await? {
                 Ok(created) => {
                     self.server.committed(&kind, None, Some(&created));
                     return Ok(created);
@@ -203,8 +203,15 @@ impl Call {
                 let object = self.create_object(made.object, options, made.owned).await?;
                 return Ok((object, true));
             };
+            let stored = self.kind.translate_one(&self.server, stored).await?;
             let live = self.kind.read(&stored);
-            let made = next(self, Some(&live))?;
+            let made = loop {
+                let made = next(self, Some(&live));
+                let kind = self.kind.clone();
+                if !self.conversions.complete(&self.server, &kind).await {
+                    break made?;
+                }
+            };
             let unconditional = matches!(object::meta_str(&made.object, "resourceVersion"), "" | "0")
                 || object::meta_str(&made.object, "resourceVersion")
                     == object::meta_str(&live, "resourceVersion")
@@ -231,7 +238,8 @@ impl Call {
         let mut object = made.object;
         self.check_version(&mut object, &live)?;
         if !made.owned {
-            object = kind.own(Some(&live), object, &self.manager(options), subresource, &self.server.now());
+            let manager = self.manager(options);
+            object = kind.own_converted(&self.server, Some(&live), object, &manager, subresource).await;
         }
         let shown = options.reviewed("UpdateOptions");
         let mut attributes = self.attributes(Operation::Update, shown, options.dry_run);
@@ -259,7 +267,7 @@ impl Call {
         object::copy_meta(&mut object, &live, "resourceVersion");
         keep_times(&live, &mut object);
         if options.dry_run {
-            return Ok(Some(object));
+            return Ok(Some(self.as_stored(object).await?));
         }
         if object == live {
             return Ok(Some(live));
@@ -273,7 +281,7 @@ impl Call {
             // Watchers see the state that was stored; the writer sees what it wrote.
             return Ok(self.remove(stored, live).ok().map(|_| object));
         }
-        match self.commit(Expect::At(stored.revision), object) {
+        match self.commit(Expect::At(stored.revision), object).await? {
             Ok(updated) => {
                 self.server.committed(&kind, Some(&live), Some(&updated));
                 Ok(Some(updated))
@@ -408,13 +416,39 @@ impl Call {
         self.server.authorize(&self.user, &route)
     }
 
-    /// Stores an object; it comes back with its revision.
-    pub(super) fn commit(
+    /// Stores an object; it comes back with its revision. The inner error says that the object is not what was expected.
+    pub(super) async fn commit(
         &self,
         expect: Expect,
         object: Value,
-    ) -> Result<Value, Conflict<crate::object::Header>> {
-        self.server.commit(&self.kind, expect, object)
+    ) -> Result<Result<Value, Conflict<crate::object::Header>>, ApiError> {
+        let (server, kind) = (&self.server, &self.kind);
+        if !kind.is_stored_by_webhook() {
+            return Ok(server.commit(kind, expect, object));
+        }
+        let mut stored = kind.storage_form(server, object).await?;
+        let key = kind.key(object::meta_str(&stored, "namespace"), object::meta_str(&stored, "name"));
+        let committed = server.store.commit(&kind.table, &key, expect, server.now_ms(), |revision| {
+            object::set_revision(&mut stored, revision);
+            let (body, header) = object::encode(&stored, kind.schema_state());
+            Change::Put { body, header }
+        });
+        match committed {
+            Ok(entry) => Ok(Ok(kind.read(&kind.translate_one(server, entry).await?))),
+            Err(conflict) => Ok(Err(conflict)),
+        }
+    }
+
+    /// An object that is not stored, as it would come back if it were.
+    async fn as_stored(&self, object: Value) -> Result<Value, ApiError> {
+        if !self.kind.is_stored_by_webhook() {
+            return Ok(object);
+        }
+        let version = object::meta_str(&object, "resourceVersion").to_owned();
+        let stored = self.kind.storage_form(&self.server, object).await?;
+        let mut object = self.kind.convert_for(&self.server, stored, &self.kind.api_version()).await?;
+        object::set_meta(&mut object, "resourceVersion", Some(version).filter(|text| !text.is_empty()));
+        Ok(object)
     }
 
     /// Removes an object; the last state goes to the watchers.
@@ -464,6 +498,9 @@ impl crate::server::Inner {
         last: Value,
     ) -> Result<Stored, Conflict<crate::object::Header>> {
         let mut kept = last;
+        // What a webhook would have to make is there already.
+        let as_it_was =
+            kind.is_stored_by_webhook().then(|| self.store.get(&kind.table, &stored.key)).flatten();
         let entry = self.store.commit(
             &kind.table,
             &stored.key,
@@ -471,7 +508,14 @@ impl crate::server::Inner {
             self.now_ms(),
             |revision| {
                 object::set_revision(&mut kept, revision);
-                let (body, header) = object::encode(&kind.to_storage(&kept), kind.schema_state());
+                let (body, header) = match &as_it_was {
+                    Some(entry) => {
+                        let mut object = object::decode(&entry.body);
+                        object::set_revision(&mut object, revision);
+                        object::encode(&object, entry.header.schema)
+                    }
+                    None => object::encode(&kind.to_storage(&kept), kind.schema_state()),
+                };
                 Change::Delete { body, header }
             },
         )?;
