@@ -1,8 +1,10 @@
 //! Field ownership: what `orlop-merge` needs to know of a kind.
 
+use crate::admission::Gvk;
 use crate::crd::Conversions;
 use crate::kind::{Kind, Registry, Source};
 use crate::object;
+use crate::route::api_version;
 use crate::server::Inner;
 use crate::status::ApiError;
 use orlop_kinds::catalog::catalog;
@@ -49,6 +51,15 @@ fn built_in_types(kind: &Kind) -> Option<&'static BTreeMap<String, ObjectType>> 
         all
     });
     all.get(&(kind.group.clone(), kind.kind.clone()))
+}
+
+/// The merge type in which objects of a resource, or of one of its subresources, are shown.
+pub(crate) fn merge_type(kind: &Kind, shown: &Gvk) -> Option<ObjectType> {
+    let version = api_version(&shown.group, &shown.version);
+    if shown.kind == kind.kind {
+        return KindVersions::of(kind, None).types.get(&version).cloned();
+    }
+    schema().object_type(catalog().definition_name(&shown.group, &shown.version, &shown.kind)?)
 }
 
 /// A kind in all its versions.

@@ -4,13 +4,13 @@ use crate::admission::Admission;
 use crate::auth::{Auth, User};
 use crate::crd;
 use crate::kind::{Kind, Registry};
-use crate::object::Header;
+use crate::object::{Header, Stored};
 use crate::outbound::Outbound;
 use crate::route::Route;
 use crate::services::{Addresses, Allocation};
 use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
-use orlop_store::Store;
+use orlop_store::{Key, Store};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -79,6 +79,13 @@ impl Inner {
     /// An object of a built-in kind, in the kind's version.
     pub(crate) fn find(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Value> {
         Some(kind.read(&self.store.get(&kind.table, &kind.key(namespace, name))?))
+    }
+
+    /// All stored objects of a kind in a namespace, by name.
+    pub(crate) fn stored_within(&self, kind: &Kind, namespace: &str) -> Vec<Stored> {
+        let prefix = if kind.namespaced { format!("{namespace}/") } else { String::new() };
+        let snapshot = self.store.snapshot(&kind.table);
+        snapshot.within(&prefix, &Key::from_text(&prefix)).cloned().collect()
     }
 
     /// Whether a user may do what a route says.

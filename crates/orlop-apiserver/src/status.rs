@@ -173,6 +173,20 @@ impl ApiError {
         self
     }
 
+    /// Replaces code and reason.
+    #[must_use]
+    pub(crate) fn with_code(mut self, code: u16, reason: &'static str) -> Self {
+        (self.0.code, self.0.reason) = (code, Cow::Borrowed(reason));
+        self
+    }
+
+    /// Replaces the message.
+    #[must_use]
+    pub(crate) fn with_message(mut self, message: String) -> Self {
+        self.0.message = message;
+        self
+    }
+
     /// Replaces the details.
     #[must_use]
     pub(crate) fn with_details(mut self, details: Value) -> Self {

@@ -29,10 +29,20 @@ pub(crate) enum Kind {
     List { items: Vec<Expr>, optional: Vec<usize> },
     /// `{k: v, ?k: v}`.
     Map { entries: Vec<(Expr, Expr, bool)> },
-    /// `Name{field: value}`; only its name is ever resolved.
-    Struct { name: String, fields: Vec<Expr> },
+    /// `Name{field: value, ?field: value}`.
+    Struct { name: String, fields: Vec<Field> },
     /// A loop, written by a macro.
     Fold(Box<Fold>),
+}
+
+/// A field of a `Name{…}`.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    /// Number of the field, whose place is its colon.
+    pub(crate) id: Id,
+    pub(crate) name: String,
+    pub(crate) value: Expr,
+    pub(crate) optional: bool,
 }
 
 /// A loop over a list or map with an accumulator.
@@ -80,7 +90,7 @@ impl Expr {
             Kind::Map { entries } => {
                 entries.iter().map(|(key, value, _)| key.weight() + value.weight()).sum()
             }
-            Kind::Struct { fields, .. } => all(fields),
+            Kind::Struct { fields, .. } => fields.iter().map(|f| f.value.weight()).sum(),
             Kind::Fold(f) => {
                 [&f.range, &f.init, &f.condition, &f.step, &f.result].iter().map(|e| e.weight()).sum()
             }

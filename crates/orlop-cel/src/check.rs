@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ast::{Expr, Fold, Id, Kind, Literal};
+use crate::ast::{Expr, Field, Fold, Id, Kind, Literal};
 use crate::functions::{FUNCTIONS, Overload};
 use crate::parser::Parsed;
 use crate::source::Issue;
@@ -27,18 +27,24 @@ pub(crate) struct Checked {
     pub(crate) reads: Vec<String>,
 }
 
+/// What an expression may name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) variables: &'a [(&'a str, Type)],
+    pub(crate) structs: &'a Structs,
+    /// `Object{…}`, `JSONPatch{…}` and their functions.
+    pub(crate) patches: bool,
+}
+
 /// Checks an expression in which the given variables are declared.
-pub(crate) fn check(
-    parsed: Parsed,
-    variables: &[(&str, Type)],
-    structs: &Structs,
-) -> Result<Checked, Vec<Issue>> {
+pub(crate) fn check(parsed: Parsed, scope: Scope<'_>) -> Result<Checked, Vec<Issue>> {
     let Parsed { mut expr, positions } = parsed;
     let count = positions.len();
     let mut checker = Checker {
-        structs,
+        structs: scope.structs,
+        patches: scope.patches,
         positions,
-        scopes: vec![variables.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect()],
+        scopes: vec![scope.variables.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect()],
         types: vec![Type::Error; count],
         overloads: vec![Vec::new(); count],
         mapping: Mapping::default(),
@@ -64,6 +70,7 @@ pub(crate) fn check(
 
 struct Checker<'a> {
     structs: &'a Structs,
+    patches: bool,
     positions: Vec<usize>,
     scopes: Vec<BTreeMap<String, Type>>,
     types: Vec<Type>,
@@ -85,12 +92,36 @@ pub(crate) fn type_named(name: &str) -> Option<Type> {
         "google.protobuf.Duration" => Type::Duration,
         "google.protobuf.Timestamp" => Type::Timestamp,
         "optional_type" => Type::optional(Type::Dyn),
-        "kubernetes.Quantity" | "kubernetes.URL" | "kubernetes.Semver" | "kubernetes.NamedFormat" => {
-            Type::Struct(name.into())
-        }
+        "kubernetes.Quantity"
+        | "kubernetes.URL"
+        | "kubernetes.Semver"
+        | "kubernetes.NamedFormat"
+        | "kubernetes.authorization.Authorizer"
+        | "kubernetes.authorization.PathCheck"
+        | "kubernetes.authorization.GroupCheck"
+        | "kubernetes.authorization.ResourceCheck"
+        | "kubernetes.authorization.Decision" => Type::Struct(name.into()),
         "net.IP" | "net.CIDR" => Type::Opaque(name.into(), Vec::new()),
         _ => return None,
     })
+}
+
+/// The function that only patches have.
+const ESCAPE_KEY: &str = "jsonpatch.escapeKey";
+
+/// Types of which patches are made: any field path below `Object`, and `JSONPatch`.
+pub(crate) fn is_patch_type(name: &str) -> bool {
+    name == "JSONPatch" || name == "Object" || name.starts_with("Object.")
+}
+
+fn patch_field(ty: &str, field: &str) -> Type {
+    match (ty, field) {
+        ("JSONPatch", "op" | "path" | "from") => Type::String,
+        ("JSONPatch", "value") => Type::Dyn,
+        // the original has no type for what is no field, and so only dynamic values fit
+        ("JSONPatch", _) => Type::Struct("".into()),
+        _ => Type::Dyn,
+    }
 }
 
 impl Checker<'_> {
@@ -117,7 +148,13 @@ impl Checker<'_> {
             self.reads.push(name.to_owned());
             return Some(ty.clone());
         }
-        type_named(name).map(|ty| Type::Meta(Some(Arc::new(ty))))
+        let patch_type = || (self.patches && is_patch_type(name)).then(|| Type::Struct(name.into()));
+        type_named(name).or_else(patch_type).map(|ty| Type::Meta(Some(Arc::new(ty))))
+    }
+
+    fn overloads_of(&self, name: &str) -> Option<(&'static str, &'static [Overload])> {
+        let (name, overloads) = FUNCTIONS.get_key_value(name)?;
+        (self.patches || *name != ESCAPE_KEY).then_some((*name, overloads.as_slice()))
     }
 
     fn visit(&mut self, expr: &mut Expr) -> Type {
@@ -174,18 +211,54 @@ impl Checker<'_> {
             }
             Kind::Struct { name, fields } => {
                 let name = name.clone();
-                for field in fields {
-                    self.visit(field);
-                }
-                match self.lookup(&name) {
-                    None => self.undeclared(id, &name),
-                    Some(Type::Meta(Some(of))) => self.complain(id, format!("'{of}' is not a message type")),
-                    Some(ty) => self.complain(id, format!("'{ty}' is not a type")),
-                }
-                Type::Error
+                self.structure(id, &name, fields)
             }
             Kind::Fold(fold) => self.fold(fold),
         }
+    }
+
+    /// `Name{field: value}`: only the types that patches are made of can be constructed.
+    fn structure(&mut self, id: Id, name: &str, fields: &mut [Field]) -> Type {
+        let ty = match self.lookup(name) {
+            None => {
+                self.undeclared(id, name);
+                return Type::Error;
+            }
+            Some(Type::Meta(Some(of))) => match &*of {
+                Type::Struct(name) if self.patches && is_patch_type(name) => (*of).clone(),
+                Type::Struct(name) => {
+                    self.undeclared(id, name);
+                    return Type::Error;
+                }
+                _ => {
+                    self.complain(id, format!("'{of}' is not a message type"));
+                    Type::Error
+                }
+            },
+            Some(ty) => {
+                self.complain(id, format!("'{ty}' is not a type"));
+                Type::Error
+            }
+        };
+        for field in fields {
+            let wanted = match &ty {
+                Type::Struct(name) => patch_field(name, &field.name),
+                _ => {
+                    self.complain(field.id, format!("unexpected failed resolution of '{name}'"));
+                    Type::Error
+                }
+            };
+            let given = self.visit(&mut field.value);
+            let given = self.element(field.value.id, given, field.optional);
+            if !self.mapping.assign(&[&wanted], &[&given]) {
+                let name = &field.name;
+                let given = self.mapping.substitute(&given, true);
+                let message =
+                    format!("expected type of field '{name}' is '{wanted}' but provided type is '{given}'");
+                self.complain(field.id, message);
+            }
+        }
+        ty
     }
 
     fn element(&mut self, id: Id, ty: Type, optional: bool) -> Type {
@@ -217,6 +290,7 @@ impl Checker<'_> {
         let target = operand.unwrap_optional().unwrap_or(&operand);
         let found = match target {
             Type::Map(_, value) => (**value).clone(),
+            Type::Struct(name) if self.patches && is_patch_type(name) => patch_field(name, field),
             Type::Struct(name) => match self.structs.get(name).and_then(|fields| fields.get(field)) {
                 Some(ty) => ty.clone(),
                 None => {
@@ -254,8 +328,8 @@ impl Checker<'_> {
         let ids: Vec<Id> = args.iter().map(|arg| arg.id).collect();
         if let Some(prefix) = target.as_ref().and_then(|t| t.qualified_name()) {
             let name = format!("{prefix}.{function}");
-            if let Some((name, overloads)) = FUNCTIONS.get_key_value(name.as_str()) {
-                *function = (*name).to_owned();
+            if let Some((name, overloads)) = self.overloads_of(&name) {
+                *function = name.to_owned();
                 *target = None;
                 return self.resolve(id, name, overloads, false, &types, &ids);
             }
@@ -265,9 +339,9 @@ impl Checker<'_> {
             types.insert(0, self.visit(target));
         }
         let name = function.strip_prefix('.').filter(|_| !member).unwrap_or(function).to_owned();
-        match FUNCTIONS.get_key_value(name.as_str()) {
+        match self.overloads_of(&name) {
             Some((name, overloads)) => {
-                *function = (*name).to_owned();
+                *function = name.to_owned();
                 self.resolve(id, name, overloads, member, &types, &ids)
             }
             None => {
@@ -410,7 +484,7 @@ impl Checker<'_> {
                     self.validate(value, exempt);
                 }
             }
-            Kind::Struct { fields, .. } => fields.iter().for_each(|f| self.validate(f, exempt)),
+            Kind::Struct { fields, .. } => fields.iter().for_each(|f| self.validate(&f.value, exempt)),
             Kind::Fold(fold) => {
                 for part in [&fold.range, &fold.init, &fold.condition, &fold.step, &fold.result] {
                     self.validate(part, exempt);

@@ -219,7 +219,7 @@ impl Coster<'_> {
                 sum.plus(fixed(30))
             }
             Kind::Struct { fields, .. } => {
-                fields.iter().map(|f| self.cost(f)).fold(fixed(40), Estimate::plus)
+                fields.iter().map(|f| self.cost(&f.value)).fold(fixed(40), Estimate::plus)
             }
             Kind::Fold(fold) => self.fold(expr, fold),
         }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ast::{Expr, Fold, Kind, Literal};
-use crate::check::{Checked, type_named};
+use crate::ast::{Expr, Field, Fold, Kind, Literal};
+use crate::authorizer::{Check, Decision};
+use crate::check::{Checked, is_patch_type, type_named};
 use crate::library;
-use crate::value::{Key, List, Value};
+use crate::value::{Key, List, Object, Value};
 
 /// Why there is no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,10 +32,28 @@ pub(crate) fn no_such_overload<T>() -> Eval<T> {
     fail("no such overload")
 }
 
+/// What an expression can ask for beside its variables.
+pub(crate) trait Host {
+    /// A variable of the policy; worked out when it is first asked for.
+    fn composed(&self, name: &str) -> Eval;
+    /// All variables of the policy.
+    fn all_composed(&self) -> Value;
+    /// The authorizer's answer.
+    fn decide(&self, check: &Check) -> Option<Decision>;
+}
+
+/// Name of the variable that holds a policy's variables.
+const COMPOSED: &str = "variables";
+
 /// Runs the expression; gives its value and what it cost.
-pub(crate) fn run(checked: &Checked, variables: Vec<(String, Value)>, limit: u64) -> (Eval, u64) {
+pub(crate) fn run(
+    checked: &Checked,
+    variables: Vec<(String, Value)>,
+    limit: u64,
+    host: Option<&dyn Host>,
+) -> (Eval, u64) {
     let scope = variables.into_iter().map(|(name, value)| (name, Ok(value))).collect();
-    let mut machine = Machine { checked, scope, cost: 0, limit };
+    let mut machine = Machine { checked, scope, host, cost: 0, limit };
     let value = machine.eval(&checked.expr);
     (value, machine.cost)
 }
@@ -43,6 +62,7 @@ struct Machine<'a> {
     checked: &'a Checked,
     /// Variables, innermost last; an accumulator may hold an error.
     scope: Vec<(String, Eval)>,
+    host: Option<&'a dyn Host>,
     cost: u64,
     limit: u64,
 }
@@ -62,7 +82,7 @@ impl Machine<'_> {
             Kind::Call { function, target, args } => self.call(expr, function, target.as_deref(), args),
             Kind::List { items, optional } => self.list(items, optional),
             Kind::Map { entries } => self.map(entries),
-            Kind::Struct { .. } => no_such_overload(),
+            Kind::Struct { name, fields } => self.structure(name, fields),
             Kind::Fold(fold) => self.fold(fold),
         }?;
         match value {
@@ -78,8 +98,13 @@ impl Machine<'_> {
             self.charge(1)?;
             return value;
         }
+        if let (COMPOSED, Some(host)) = (name, self.host) {
+            self.charge(1)?;
+            return Ok(host.all_composed());
+        }
         match type_named(name) {
             Some(_) => Ok(Value::Type(name.into())),
+            None if is_patch_type(name) => Ok(Value::Type(name.into())),
             None => fail(format!("no such attribute(s): {name}")),
         }
     }
@@ -87,12 +112,7 @@ impl Machine<'_> {
     /// What a selection or index reads from; values that are no variables cost one more.
     fn base(&mut self, operand: &Expr) -> Eval {
         let value = self.eval(operand)?;
-        let attribute = match &operand.kind {
-            Kind::Ident(_) | Kind::Select { .. } => true,
-            Kind::Call { function, .. } => matches!(function.as_str(), "_[_]" | "_[?_]" | "_?._" | "_?_:_"),
-            _ => false,
-        };
-        self.charge(if attribute { 1 } else { 2 })?;
+        self.charge(if is_attribute(operand) { 1 } else { 2 })?;
         Ok(value)
     }
 
@@ -107,7 +127,42 @@ impl Machine<'_> {
         value
     }
 
+    /// The policy's variables, if that is what the expression names.
+    fn composed(&self, operand: &Expr) -> Option<&dyn Host> {
+        let shadowed = || self.scope.iter().any(|(name, _)| name == COMPOSED);
+        match &operand.kind {
+            Kind::Ident(name) if name == COMPOSED && !shadowed() => self.host,
+            _ => None,
+        }
+    }
+
+    /// `Name{field: value}`.
+    fn structure(&mut self, name: &str, fields: &[Field]) -> Eval {
+        let mut values = BTreeMap::new();
+        for field in fields {
+            let value = match self.eval(&field.value)? {
+                Value::Optional(inner) if field.optional => match inner {
+                    Some(inner) => (*inner).clone(),
+                    None => continue,
+                },
+                value => value,
+            };
+            values.insert(Arc::from(field.name.as_str()), value);
+        }
+        self.charge(40)?;
+        let name = name.strip_prefix('.').unwrap_or(name);
+        if name == "JSONPatch" {
+            check_patch(&values)?;
+        }
+        Ok(Value::Object(Arc::new(Object { name: name.into(), fields: values })))
+    }
+
     fn select(&mut self, operand: &Expr, field: &str) -> Eval {
+        if let Some(host) = self.composed(operand) {
+            let value = host.composed(field);
+            self.charge(2)?;
+            return value;
+        }
         let base = self.base(operand)?;
         if let Value::Optional(inner) = &base {
             return Ok(Value::Optional(match inner {
@@ -116,6 +171,7 @@ impl Machine<'_> {
             }));
         }
         match &base {
+            Value::Object(object) => Ok(object.fields.get(field).cloned().unwrap_or(Value::Null)),
             Value::Map(_) => {
                 find(&base, &Value::string(field))?.map_or_else(|| fail(format!("no such key: {field}")), Ok)
             }
@@ -124,7 +180,15 @@ impl Machine<'_> {
     }
 
     fn presence(&mut self, operand: &Expr, field: &str) -> Eval {
+        if let Some(host) = self.composed(operand) {
+            let value = host.composed(field);
+            self.charge(1)?;
+            return value.map(|_| Value::Bool(true));
+        }
         let base = self.eval(operand)?;
+        if !is_attribute(operand) {
+            self.charge(1)?;
+        }
         let base = match &base {
             Value::Optional(None) => return Ok(Value::Bool(false)),
             Value::Optional(Some(inner)) => inner,
@@ -132,7 +196,8 @@ impl Machine<'_> {
         };
         match base {
             Value::Map(map) => Ok(Value::Bool(map.contains_key(&Key::String(field.into())))),
-            _ => no_such_overload(),
+            Value::Object(object) => Ok(Value::Bool(object.fields.contains_key(field))),
+            _ => Ok(Value::Bool(false)),
         }
     }
 
@@ -219,7 +284,10 @@ impl Machine<'_> {
         {
             return Err(EvalError::CostExceeded);
         }
-        let result = library::call(function, &values);
+        let result = match (function, values.as_slice()) {
+            ("check", [Value::Check(check), Value::String(verb)]) => self.ask(check, verb),
+            _ => library::call(function, &values),
+        };
         let member = function == "@in"
             && args.get(1).is_some_and(|list| matches!(list.kind, Kind::List { .. }) && is_constant(list));
         if is_constant(expr) || member {
@@ -227,6 +295,12 @@ impl Machine<'_> {
         }
         self.charge(library::cost(function, overload, &values, result.as_ref().ok()))?;
         result
+    }
+
+    fn ask(&self, check: &Check, verb: &str) -> Eval {
+        let asked = check.with_verb(verb);
+        let decision = asked.and_then(|check| self.host?.decide(&check));
+        decision.map_or_else(no_such_overload, |decision| Ok(Value::Decision(Arc::new(decision))))
     }
 
     fn logic(&mut self, left: &Expr, right: &Expr, decisive: bool) -> Eval {
@@ -248,14 +322,29 @@ impl Machine<'_> {
     }
 
     fn index(&mut self, function: &str, operand: &Expr, index: &Expr) -> Eval {
+        if let (Some(host), "_?._", Kind::Literal(Literal::String(name))) =
+            (self.composed(operand), function, &index.kind)
+        {
+            let value = host.composed(name);
+            self.charge(2)?;
+            return value.map(Value::some);
+        }
+        let before = self.cost;
         let base = self.base(operand)?;
         let index = self.part(index)?;
         let (inner, wrapped) = match &base {
-            Value::Optional(None) => return Ok(Value::Optional(None)),
+            Value::Optional(None) => {
+                self.cost = before.max(self.cost.saturating_sub(1));
+                return Ok(Value::Optional(None));
+            }
             Value::Optional(Some(inner)) => (&**inner, true),
             other => (other, false),
         };
         let found = find(inner, &index)?;
+        if found.is_none() && (wrapped || function != "_[_]") {
+            // what is not there is not read
+            self.cost = before.max(self.cost.saturating_sub(1));
+        }
         if wrapped || function != "_[_]" {
             return Ok(Value::Optional(found.map(Arc::new)));
         }
@@ -391,6 +480,35 @@ impl Machine<'_> {
     }
 }
 
+/// Whether the expression only names a place in the variables.
+fn is_attribute(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::Ident(_) | Kind::Select { .. } => true,
+        Kind::Call { function, .. } => matches!(function.as_str(), "_[_]" | "_[?_]" | "_?._" | "_?_:_"),
+        _ => false,
+    }
+}
+
+/// The fields a `JSONPatch{…}` may have.
+fn check_patch(fields: &BTreeMap<Arc<str>, Value>) -> Eval<()> {
+    for (name, value) in fields {
+        match (&**name, value) {
+            ("value", _) | ("op" | "path" | "from", Value::String(_)) => {}
+            ("op" | "path" | "from", other) => {
+                let ty = match other {
+                    Value::Int(_) => "int64",
+                    Value::Uint(_) => "uint64",
+                    Value::Double(_) => "float64",
+                    other => other.type_name(),
+                };
+                return fail(format!("unexpected type {ty} for JSONPatchType '{name}' field"));
+            }
+            _ => return fail(format!("unexpected JSONPatchType field: {name}")),
+        }
+    }
+    Ok(())
+}
+
 /// Whether the step puts entries into the accumulated map.
 fn inserts(step: &Expr) -> bool {
     matches!(&step.kind, Kind::Call { function, target: None, .. } if function == "cel.@mapInsert")
@@ -415,7 +533,7 @@ pub(crate) fn is_constant(expr: &Expr) -> bool {
 pub(crate) fn is_conversion(function: &str) -> bool {
     matches!(
         function,
-        "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint" | "type"
+        "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint" | "type" | "dyn"
     )
 }
 
@@ -466,7 +584,7 @@ fn find(base: &Value, index: &Value) -> Eval<Option<Value>> {
             at.and_then(|at| list.items.get(at)).cloned()
         }
         Value::Map(map) => index.key().and_then(|key| map.get(&key)).cloned(),
-        _ => return no_such_overload(),
+        _ => None,
     };
     match found {
         Some(Value::Invalid(why)) => fail(why.to_string()),

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+pub mod admission;
 mod ast;
+mod authorizer;
 mod base64;
 mod check;
 mod cost;
@@ -11,6 +13,7 @@ mod functions;
 mod lexer;
 mod library;
 mod parser;
+mod patch;
 mod program;
 pub mod rules;
 mod semver;
@@ -20,6 +23,7 @@ mod types;
 mod url;
 mod value;
 
+pub use authorizer::{Authorizer, Check, Decision, Subject};
 pub use decl::{Node, escape};
 pub use eval::EvalError;
 pub use program::{Budget, CALL_COST_MAX, CompileError, Env, OBJECT_COST_MAX, OldSelf, Output, Program};

@@ -1,6 +1,6 @@
 //! Tokens to a tree: a precedence climber over CEL's grammar that expands the macros on its way.
 
-use crate::ast::{Expr, Fold, Id, Kind, Literal};
+use crate::ast::{Expr, Field, Fold, Id, Kind, Literal};
 use crate::lexer::{Lexeme, Token, lex, unescape};
 use crate::source::Issue;
 
@@ -165,7 +165,7 @@ impl Parser {
             }
             Kind::List { items, .. } => over(items.iter().map(|i| i.height).max()),
             Kind::Map { entries } => over(entries.iter().flat_map(|(k, v, _)| [k.height, v.height]).max()),
-            Kind::Struct { fields, .. } => over(fields.iter().map(|f| f.height).max()),
+            Kind::Struct { fields, .. } => over(fields.iter().map(|f| f.value.height).max()),
             Kind::Fold(f) => {
                 over([&f.range, &f.init, &f.condition, &f.step, &f.result].iter().map(|e| e.height).max())
             }
@@ -468,10 +468,12 @@ impl Parser {
             let open = self.next().offset;
             let mut fields = Vec::new();
             while !self.is("}") {
-                self.eat("?");
-                self.next();
+                let optional = self.eat("?").is_some();
+                let name = self.next().text.clone();
+                let id = self.positions.len();
+                self.positions.push(self.peek().offset);
                 self.expect(":")?;
-                fields.push(self.expr()?);
+                fields.push(Field { id, name, value: self.expr()?, optional });
                 if self.eat(",").is_none() {
                     break;
                 }

@@ -4,7 +4,7 @@ use orlop_schema::structural::Schema;
 use serde_json::Value as Json;
 
 use crate::ast::{Expr, Kind, Literal};
-use crate::check::{Checked, Structs, check};
+use crate::check::{Checked, Scope, Structs, check};
 use crate::cost::{self, Estimate};
 use crate::decl::{Decl, Node};
 use crate::eval::{EvalError, constant, is_conversion, run};
@@ -47,6 +47,9 @@ pub enum CompileError {
     /// It gives another type than it must.
     #[error("{0}")]
     Output(String),
+    /// It checks, but no program can be made of it.
+    #[error("program instantiation failed: {0}")]
+    Instantiation(String),
     /// The schema is none that CEL sees.
     #[error("failed to convert to declType for CEL validation rules")]
     NoType,
@@ -62,6 +65,11 @@ impl Budget {
     /// The budget of one object.
     pub fn object() -> Self {
         Self { left: Some(OBJECT_COST_MAX) }
+    }
+
+    /// A budget of this much.
+    pub fn of(cost_max: u64) -> Self {
+        Self { left: Some(cost_max) }
     }
 
     /// What is left; nothing once it was exceeded.
@@ -126,7 +134,8 @@ impl Program {
         };
         let parsed = parse(source).map_err(refuse)?;
         let variables = [("self", env.self_type.clone()), ("oldSelf", old_type)];
-        let checked = check(parsed, &variables, &env.structs).map_err(refuse)?;
+        let checked = check(parsed, Scope { variables: &variables, structs: &env.structs, patches: false })
+            .map_err(refuse)?;
         match output {
             Output::Bool if checked.output != Type::Bool => {
                 return Err(CompileError::Output("cel expression must evaluate to a bool".to_owned()));
@@ -137,7 +146,7 @@ impl Program {
             _ => {}
         }
         if let Some(why) = instantiation_fault(&checked.expr) {
-            return Err(CompileError::Output(format!("program instantiation failed: {why}")));
+            return Err(CompileError::Instantiation(why));
         }
         let estimate = cost::estimate(&checked, &env.decl);
         Ok(Self { checked, estimate, old_self, node: env.node })
@@ -179,12 +188,12 @@ impl Program {
             (OldSelf::Required, Some(old)) => variables.push(("oldSelf".to_owned(), old.clone())),
             (OldSelf::Required, None) => {}
         }
-        run(&self.checked, variables, CALL_COST_MAX)
+        run(&self.checked, variables, CALL_COST_MAX, None)
     }
 }
 
 /// What fails before the program runs: conversions of constants, and constant patterns to find.
-fn instantiation_fault(expr: &Expr) -> Option<String> {
+pub(crate) fn instantiation_fault(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Literal(_) | Kind::Ident(_) => None,
         Kind::Select { operand, .. } => instantiation_fault(operand),
@@ -194,6 +203,12 @@ fn instantiation_fault(expr: &Expr) -> Option<String> {
                 ("find" | "findAll", Some(Kind::Literal(Literal::String(pattern)))) => {
                     orlop_schema::go_regex::compile(pattern).err()
                 }
+                ("matches", Some(_)) if target.is_none() => match args.get(1).map(|arg| &arg.kind) {
+                    Some(Kind::Literal(Literal::String(pattern))) => {
+                        orlop_schema::go_regex::compile(pattern).err()
+                    }
+                    _ => None,
+                },
                 (name, Some(Kind::Literal(literal))) if target.is_none() && is_conversion(name) => {
                     library::call(name, &[constant(literal)]).err().map(|error| error.to_string())
                 }
@@ -204,7 +219,7 @@ fn instantiation_fault(expr: &Expr) -> Option<String> {
         Kind::Map { entries } => entries
             .iter()
             .find_map(|(key, value, _)| instantiation_fault(key).or_else(|| instantiation_fault(value))),
-        Kind::Struct { fields, .. } => fields.iter().find_map(instantiation_fault),
+        Kind::Struct { fields, .. } => fields.iter().find_map(|f| instantiation_fault(&f.value)),
         Kind::Fold(f) => {
             [&f.range, &f.init, &f.condition, &f.step, &f.result].into_iter().find_map(instantiation_fault)
         }

@@ -60,6 +60,23 @@ impl Type {
         matches!(self, Type::Opaque(..) | Type::Struct(_) | Type::Duration | Type::Timestamp | Type::Null)
     }
 
+    /// The name as the server writes it when an expression gives another type than it must.
+    pub(crate) fn go_name(&self) -> String {
+        match self {
+            Type::Null => "null_type".to_owned(),
+            Type::Duration => "google.protobuf.Duration".to_owned(),
+            Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
+            Type::List(item) => format!("list({})", item.go_name()),
+            Type::Map(key, value) => format!("map({}, {})", key.go_name(), value.go_name()),
+            Type::Opaque(name, params) if !params.is_empty() => {
+                let params: Vec<String> = params.iter().map(Type::go_name).collect();
+                format!("{name}({})", params.join(", "))
+            }
+            Type::Meta(Some(of)) => format!("type({})", of.go_name()),
+            _ => self.to_string(),
+        }
+    }
+
     fn params(&self) -> Vec<&Type> {
         match self {
             Type::List(item) => vec![item],
@@ -98,6 +115,11 @@ impl Type {
             "url" => Type::Struct("kubernetes.URL".into()),
             "semver" => Type::Struct("kubernetes.Semver".into()),
             "format" => Type::Struct("kubernetes.NamedFormat".into()),
+            "authorizer" => Type::Struct("kubernetes.authorization.Authorizer".into()),
+            "pathcheck" => Type::Struct("kubernetes.authorization.PathCheck".into()),
+            "groupcheck" => Type::Struct("kubernetes.authorization.GroupCheck".into()),
+            "resourcecheck" => Type::Struct("kubernetes.authorization.ResourceCheck".into()),
+            "decision" => Type::Struct("kubernetes.authorization.Decision".into()),
             "ip" => Type::Opaque("net.IP".into(), Vec::new()),
             "cidr" => Type::Opaque("net.CIDR".into(), Vec::new()),
             name => Type::Param(name.into()),

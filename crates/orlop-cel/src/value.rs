@@ -10,6 +10,7 @@ use orlop_schema::quantity::Quantity;
 use orlop_schema::structural::Schema;
 use serde_json::Value as Json;
 
+use crate::authorizer::{Check, Decision};
 use crate::base64;
 use crate::decl::{META, Node, escape};
 use crate::formats::NamedFormat;
@@ -59,6 +60,12 @@ pub enum Value {
     Semver(Arc<Semver>),
     /// A named format.
     Format(&'static NamedFormat),
+    /// An `Object{…}` or `JSONPatch{…}`.
+    Object(Arc<Object>),
+    /// A question to the authorizer, as far as it has been put.
+    Check(Arc<Check>),
+    /// What the authorizer answered.
+    Decision(Arc<Decision>),
     /// Data that does not fit its schema; reading it is an error.
     Invalid(Arc<str>),
 }
@@ -74,6 +81,15 @@ pub enum Key {
     Uint(u64),
     /// Text.
     String(Arc<str>),
+}
+
+/// A constructed object: what a patch is made of.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// The type, such as `Object.spec`.
+    pub name: Arc<str>,
+    /// Fields by name.
+    pub fields: BTreeMap<Arc<str>, Value>,
 }
 
 /// A list and how its schema wants it compared.
@@ -120,7 +136,7 @@ impl Value {
     }
 
     /// Name of the value's type.
-    pub fn type_name(&self) -> &'static str {
+    pub fn type_name(&self) -> &str {
         match self {
             Value::Null => "null_type",
             Value::Bool(_) => "bool",
@@ -141,6 +157,9 @@ impl Value {
             Value::Url(_) => "kubernetes.URL",
             Value::Semver(_) => "kubernetes.Semver",
             Value::Format(_) => "kubernetes.NamedFormat",
+            Value::Object(object) => &object.name,
+            Value::Check(check) => check.type_name(),
+            Value::Decision(_) => "kubernetes.authorization.Decision",
             Value::Invalid(_) => "error",
         }
     }
@@ -189,6 +208,13 @@ impl Value {
             (Value::Url(a), Value::Url(b)) => a == b,
             (Value::Semver(a), Value::Semver(b)) => a.compare(b) == Ordering::Equal,
             (Value::Format(a), Value::Format(b)) => a.name == b.name,
+            (Value::Object(a), Value::Object(b)) => {
+                a.name == b.name
+                    && a.fields.len() == b.fields.len()
+                    && a.fields.iter().all(|(k, v)| b.fields.get(k).is_some_and(|w| v.equals(w)))
+            }
+            (Value::Check(a), Value::Check(b)) => a == b,
+            (Value::Decision(a), Value::Decision(b)) => a == b,
             _ => self.compare(other) == Some(Ordering::Equal),
         }
     }

@@ -1,9 +1,16 @@
 //! Admission: what is changed or refused between authorisation and storage, plugin by plugin, in the order of
 //! kube-apiserver.
 
+pub(crate) mod conditions;
+mod expressions;
+mod limits;
 pub(crate) mod matching;
 mod namespaces;
 mod pods;
+mod policy;
+mod quota;
+mod refusal;
+mod resources;
 mod storage;
 mod webhook;
 
@@ -95,6 +102,8 @@ pub(crate) struct Rounds {
     /// Set in the first round to have a second one.
     pub(crate) wanted: bool,
     pub(crate) webhooks: webhook::Reinvocation,
+    /// What mutating policies remember of the first round.
+    pub(crate) policies: policy::Memory,
 }
 
 impl Attributes {
@@ -118,11 +127,13 @@ impl Attributes {
 pub(crate) struct Admission {
     disabled: BTreeSet<String>,
     webhooks: Webhooks,
+    policies: policy::Cache,
 }
 
 /// Names of the plugins of this server, as `--disable-admission-plugins` takes them.
-pub const PLUGINS: [&str; 10] = [
+pub const PLUGINS: [&str; 14] = [
     "NamespaceLifecycle",
+    "LimitRanger",
     "ServiceAccount",
     "Priority",
     "DefaultTolerationSeconds",
@@ -130,13 +141,16 @@ pub const PLUGINS: [&str; 10] = [
     "StorageObjectInUseProtection",
     "DefaultStorageClass",
     "DefaultIngressClass",
+    "MutatingAdmissionPolicy",
     "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
+    "ResourceQuota",
 ];
 
 impl Admission {
     pub(crate) fn without(disabled: BTreeSet<String>) -> Self {
-        Self { disabled, webhooks: Webhooks::default() }
+        Self { disabled, webhooks: Webhooks::default(), policies: policy::Cache::default() }
     }
 
     fn on(&self, plugin: &str) -> bool {
@@ -169,6 +183,9 @@ impl Admission {
         if self.on("NamespaceLifecycle") && attributes.operation != Operation::Connect {
             namespaces::check(server, kind, attributes)?;
         }
+        if self.on("LimitRanger") {
+            limits::mutate(server, kind, attributes);
+        }
         if self.on("ServiceAccount") && attributes.is(kind, Create, "", "pods") {
             pods::set_service_account(server, kind, attributes)?;
         }
@@ -196,6 +213,9 @@ impl Admission {
         if self.on("DefaultIngressClass") && attributes.is(kind, Create, "networking.k8s.io", "ingresses") {
             storage::set_ingress_class(server, attributes);
         }
+        if self.on("MutatingAdmissionPolicy") {
+            self.policies.mutate(server, kind, attributes)?;
+        }
         if self.on("MutatingAdmissionWebhook") {
             self.webhooks.mutate(server, kind, attributes).await?;
         }
@@ -213,8 +233,18 @@ impl Admission {
             let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
             server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;
         }
+        if self.on("LimitRanger") {
+            limits::validate(server, kind, attributes)?;
+        }
+        if self.on("ValidatingAdmissionPolicy") {
+            self.policies.validate(server, kind, attributes)?;
+        }
         if self.on("ValidatingAdmissionWebhook") {
             self.webhooks.validate(server, kind, attributes).await?;
+        }
+        // last, because it charges for what nobody refused
+        if self.on("ResourceQuota") {
+            quota::charge(server, kind, attributes)?;
         }
         Ok(())
     }

@@ -20,8 +20,21 @@ pub(crate) fn cost(function: &str, overload: &str, args: &[Value], result: Optio
         "distinct" | "sort" => sorted(0),
         "@sortByAssociatedKeys" => sorted(1),
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => args.first().map_or(0, traversal),
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
-        | "quantity" | "isQuantity" | "semver" | "isSemver" => tenth(size(0)),
+        "check" => 350_000,
+        "fieldSelector" | "labelSelector" => 10 + tenth(size(1)) + size(1).div_ceil(2) * 50,
+        "jsonpatch.escapeKey"
+        | "url"
+        | "lowerAscii"
+        | "upperAscii"
+        | "substring"
+        | "trim"
+        | "cidr"
+        | "isIP"
+        | "isCIDR"
+        | "quantity"
+        | "isQuantity"
+        | "semver"
+        | "isSemver" => tenth(size(0)),
         "ip" if overload != "cidr_ip" => tenth(size(0)),
         "replace" | "split" | "ip.isCanonical" => size(0).div_ceil(5),
         "join" => result.map_or(1, Value::size).div_ceil(5),
@@ -48,7 +61,9 @@ pub(crate) fn cost(function: &str, overload: &str, args: &[Value], result: Optio
                 | Value::Cidr(_)
                 | Value::Format(_)
                 | Value::Url(_)
-                | Value::Semver(_),
+                | Value::Semver(_)
+                | Value::Check(_)
+                | Value::Decision(_),
             ) => 1,
             _ => tenth(size(0).min(size(1))),
         },

@@ -3,6 +3,7 @@
 //! [`call`] looks at the values, not at overloads: the checker has already refused what no overload takes, and
 //! `dyn` values find their overload here.
 
+mod authz;
 mod cost;
 mod lists;
 mod net;
@@ -18,6 +19,6 @@ pub(crate) use standard::display;
 
 /// Calls a function; the target of a member call is the first value.
 pub(crate) fn call(function: &str, args: &[Value]) -> Eval {
-    let rooms = [operators::call, standard::call, strings::call, lists::call, net::call];
+    let rooms = [operators::call, standard::call, strings::call, lists::call, net::call, authz::call];
     rooms.into_iter().find_map(|room| room(function, args)).unwrap_or_else(no_such_overload)
 }

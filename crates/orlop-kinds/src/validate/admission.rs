@@ -1,8 +1,10 @@
-//! Webhook configurations and admission policies: their structure, not their expressions.
+//! Webhook configurations and admission policies.
 
+use super::expressions::Expressions;
 use super::meta::{self, Scope};
 use super::view::{At, Report, same};
 use super::{Rules, conditions};
+use orlop_cel::admission::Returns;
 use orlop_schema::field::{Path, go_quote};
 use orlop_schema::labels::{self, SelectorOptions};
 use orlop_schema::names::{self, NameRule};
@@ -152,7 +154,7 @@ fn webhook(r: &mut Report, hook: &At<'_>, demands: Demands) {
     r.optional_one_of(&hook.get("reinvocationPolicy"), &["IfNeeded", "Never"]);
     client(r, &hook.get("clientConfig"));
     if demands.match_conditions {
-        match_conditions(r, &hook.get("matchConditions"));
+        match_conditions(r, &hook.get("matchConditions"), &Expressions::plain(false));
     }
 }
 
@@ -321,12 +323,15 @@ fn resources(r: &mut Report, list: &At<'_>) {
     });
 }
 
-fn match_conditions(r: &mut Report, list: &At<'_>) {
+fn match_conditions(r: &mut Report, list: &At<'_>, expressions: &Expressions) {
     r.when(list.len() > 64, || list.too_many(64));
     let mut seen = BTreeSet::new();
     for condition in list.items() {
         let (name, expression) = (condition.get("name"), condition.get("expression"));
-        r.when(expression.str().trim().is_empty(), || expression.required(""));
+        match expression.str().trim() {
+            "" => r.add(expression.required("")),
+            source => expressions.check(r, &expression, source, Returns::Bool),
+        }
         if !r.required(&name) {
             r.qualified(&name);
             r.when(!seen.insert(name.str()), || name.duplicate());
@@ -398,7 +403,7 @@ fn match_resources(r: &mut Report, at: &At<'_>) {
     }
 }
 
-fn variables(r: &mut Report, list: &At<'_>) {
+fn variables(r: &mut Report, list: &At<'_>, expressions: &mut Expressions) {
     for variable in list.items() {
         let (name, expression) = (variable.get("name"), variable.get("expression"));
         if name.str().trim().is_empty() {
@@ -406,7 +411,11 @@ fn variables(r: &mut Report, list: &At<'_>) {
         } else {
             r.when(!is_cel_identifier(name.str()), || name.invalid("must be a valid CEL identifier"));
         }
-        r.when(expression.str().trim().is_empty(), || expression.required("expression is not specified"));
+        if expression.str().trim().is_empty() {
+            r.add(expression.required("expression is not specified"));
+        } else {
+            expressions.declare(r, &expression, name.str());
+        }
     }
 }
 
@@ -437,6 +446,9 @@ fn is_cel_identifier(text: &str) -> bool {
     names::c_identifier(text).is_empty() && !RESERVED.contains(&text)
 }
 
+/// The longest expression of an audit annotation.
+const ANNOTATION_BYTES_MAX: usize = 5 * 1024;
+
 fn validating_policy(r: &mut Report, object: &At<'_>) {
     validating(r, object, true);
 }
@@ -455,10 +467,14 @@ fn validating(r: &mut Report, object: &At<'_>, with_conditions: bool) {
     meta::plain_create(r, object, Scope::Cluster, NameRule::Subdomain);
     let spec = object.get("spec");
     policy_head(r, &spec);
+    let params = spec.get("paramKind").is_set();
     if with_conditions {
-        match_conditions(r, &spec.get("matchConditions"));
+        match_conditions(r, &spec.get("matchConditions"), &Expressions::plain(params));
     }
-    variables(r, &spec.get("variables"));
+    let declared = spec.get("variables");
+    let mut expressions =
+        if declared.is_empty() { Expressions::plain(params) } else { Expressions::composed(params) };
+    variables(r, &declared, &mut expressions);
     let (validations, annotations) = (spec.get("validations"), spec.get("auditAnnotations"));
     if validations.is_empty() && annotations.is_empty() {
         for at in [validations, annotations] {
@@ -467,7 +483,7 @@ fn validating(r: &mut Report, object: &At<'_>, with_conditions: bool) {
         return;
     }
     for validation in validations.items() {
-        validation_rule(r, &validation);
+        validation_rule(r, &validation, &expressions);
     }
     r.when(annotations.len() > 20, || annotations.invalid("must not have more than 20 auditAnnotations"));
     let mut seen = BTreeSet::new();
@@ -483,19 +499,29 @@ fn validating(r: &mut Report, object: &At<'_>, with_conditions: bool) {
         let expression = value.str().trim();
         if expression.is_empty() {
             r.add(value.required("valueExpression is not specified"));
+        } else if expression.len() > ANNOTATION_BYTES_MAX {
+            r.add(value.required(format!("must not exceed {ANNOTATION_BYTES_MAX} bytes in length")));
         } else {
-            r.when(expression.len() > 5 * 1024, || value.required("must not exceed 5120 bytes in length"));
+            expressions.check(r, &value, expression, Returns::StringOrNull);
         }
         r.when(!seen.insert(key.str()), || key.duplicate_str());
     }
 }
 
-fn validation_rule(r: &mut Report, at: &At<'_>) {
+fn validation_rule(r: &mut Report, at: &At<'_>, expressions: &Expressions) {
     let (expression, message) = (at.get("expression"), at.get("message"));
-    r.when(expression.str().trim().is_empty(), || expression.required("expression is not specified"));
+    if expression.str().trim().is_empty() {
+        r.add(expression.required("expression is not specified"));
+    } else {
+        expressions.check(r, &expression, expression.str(), Returns::Bool);
+    }
     let computed = at.get("messageExpression");
     let blank = |at: &At<'_>| !at.is_empty() && at.str().trim().is_empty();
-    r.when(blank(&computed), || computed.invalid("must be non-empty if specified"));
+    if blank(&computed) {
+        r.add(computed.invalid("must be non-empty if specified"));
+    } else if !computed.is_empty() {
+        expressions.check_message(r, &computed, computed.str());
+    }
     if blank(&message) {
         r.add(message.invalid("must be non-empty if specified"));
     } else {
@@ -587,30 +613,35 @@ fn mutating(r: &mut Report, object: &At<'_>, with_conditions: bool) {
     let spec = object.get("spec");
     policy_head(r, &spec);
     mutating_operations(r, &spec.get("matchConstraints"));
+    let params = spec.get("paramKind").is_set();
     if with_conditions {
-        match_conditions(r, &spec.get("matchConditions"));
+        match_conditions(r, &spec.get("matchConditions"), &Expressions::plain(params));
     }
-    variables(r, &spec.get("variables"));
+    let mut expressions = Expressions::composed(params);
+    variables(r, &spec.get("variables"), &mut expressions);
     let mutations = spec.get("mutations");
     r.when(mutations.is_empty(), || mutations.required("mutations must contain at least one item"));
     for mutation in mutations.items() {
-        mutation_rule(r, &mutation);
+        mutation_rule(r, &mutation, &expressions);
     }
     r.required_one_of(&spec.get("reinvocationPolicy"), &["IfNeeded", "Never"]);
 }
 
-fn mutation_rule(r: &mut Report, at: &At<'_>) {
+fn mutation_rule(r: &mut Report, at: &At<'_>, expressions: &Expressions) {
     let kind = at.get("patchType");
-    let (wanted, other) = match kind.str() {
+    let (wanted, other, returns) = match kind.str() {
         "" => return r.add(kind.required("")),
-        "JSONPatch" => ("jsonPatch", "applyConfiguration"),
-        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch"),
+        "JSONPatch" => ("jsonPatch", "applyConfiguration", Returns::Patches),
+        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Returns::Object),
         _ => return r.add(kind.unsupported(&["ApplyConfiguration", "JSONPatch"])),
     };
     let (wanted, other) = (at.get(wanted), at.get(other));
     if wanted.is_set() {
         let expression = wanted.get("expression");
-        r.when(expression.str().trim().is_empty(), || expression.required(""));
+        match expression.str().trim() {
+            "" => r.add(expression.required("")),
+            source => expressions.check_patch(r, &expression, source, returns),
+        }
     } else {
         r.add(wanted.required(format!("must be specified when patchType is {}", kind.str())));
     }

@@ -11,6 +11,7 @@ mod batch;
 mod cluster;
 mod config;
 mod devices;
+mod expressions;
 mod flow;
 mod golang;
 mod meta;

@@ -3,6 +3,7 @@
 //! All walks go over the value and its type at once. Only [`validate`](Typed::validate) can fail; the others expect
 //! values that were validated, and treat what does not fit as absent, so that they never fail half-way.
 
+mod atomics;
 mod compare;
 mod field_set;
 mod item;
@@ -51,6 +52,11 @@ impl<'s> Typed<'s> {
     /// `live` with all that `config` says; items of `live` stay in their order where `config` does not say another.
     pub fn merge(self, live: &Value, config: &Value) -> Value {
         merge::merge(self.schema, self.root, Some(live), Some(config)).unwrap_or(Value::Null)
+    }
+
+    /// Paths of the lists, maps and structs in a value that a merge would replace as a whole.
+    pub fn atomics(self, value: &Value) -> Vec<String> {
+        atomics::atomics(self.schema, self.root, value)
     }
 
     /// The value without the items in the set.
