@@ -1,9 +1,11 @@
 //! Field ownership: what `orlop-merge` needs to know of a kind.
 
 use crate::admission::Gvk;
+use crate::crd::Conversions;
 use crate::kind::{Kind, Registry, Source};
 use crate::object;
 use crate::route::api_version;
+use crate::server::Inner;
 use crate::status::ApiError;
 use orlop_kinds::catalog::catalog;
 use orlop_kinds::codec;
@@ -55,7 +57,7 @@ fn built_in_types(kind: &Kind) -> Option<&'static BTreeMap<String, ObjectType>> 
 pub(crate) fn merge_type(kind: &Kind, shown: &Gvk) -> Option<ObjectType> {
     let version = api_version(&shown.group, &shown.version);
     if shown.kind == kind.kind {
-        return KindVersions::of(kind).types.get(&version).cloned();
+        return KindVersions::of(kind, None).types.get(&version).cloned();
     }
     schema().object_type(catalog().definition_name(&shown.group, &shown.version, &shown.kind)?)
 }
@@ -64,16 +66,19 @@ pub(crate) fn merge_type(kind: &Kind, shown: &Gvk) -> Option<ObjectType> {
 struct KindVersions<'a> {
     kind: &'a Kind,
     types: &'a BTreeMap<String, ObjectType>,
+    /// For kinds that a webhook converts.
+    conversions: Option<&'a Conversions>,
 }
 
 impl<'a> KindVersions<'a> {
-    fn of(kind: &'a Kind) -> Self {
+    fn of(kind: &'a Kind, conversions: Option<&'a Conversions>) -> Self {
+        let conversions = conversions.filter(|_| kind.is_converted_by_webhook());
         static NONE: BTreeMap<String, ObjectType> = BTreeMap::new();
         let types = match &kind.source {
             Source::BuiltIn(_) => built_in_types(kind).unwrap_or(&NONE),
             Source::Custom(custom) => custom.object_types(),
         };
-        Self { kind, types }
+        Self { kind, types, conversions }
     }
 }
 
@@ -88,6 +93,9 @@ impl Versions for KindVersions<'_> {
         }
         if !self.types.contains_key(api_version) {
             return Err(ConvertError::MissingVersion);
+        }
+        if let Some(conversions) = self.conversions {
+            return conversions.get(object, api_version);
         }
         if let Some(field) = self.kind.custom().and_then(|custom| custom.undeclared(object, api_version)) {
             return Err(ConvertError::Failed(format!(".{field}: field not declared in schema")));
@@ -114,6 +122,20 @@ impl Kind {
         subresource: &str,
         now: &str,
     ) -> Value {
+        self.own_with(None, live, new, manager, subresource, now)
+    }
+
+    /// The same for a write whose conversions take time: if some are missing, the result does not count.
+    #[expect(clippy::too_many_arguments, reason = "a write is all of these")]
+    fn own_with(
+        &self,
+        conversions: Option<&Conversions>,
+        live: Option<&Value>,
+        new: Value,
+        manager: &str,
+        subresource: &str,
+        now: &str,
+    ) -> Value {
         let version = self.api_version();
         let request = managed::Request {
             manager,
@@ -123,12 +145,36 @@ impl Kind {
             now,
             reset: &self.reset_fields(subresource),
         };
-        managed::update(&KindVersions::of(self), live, new, &request)
+        managed::update(&KindVersions::of(self, conversions), live, new, &request)
     }
 
-    /// Server-side apply.
+    /// The same, waiting for conversions.
+    pub(crate) async fn own_converted(
+        &self,
+        server: &Inner,
+        live: Option<&Value>,
+        new: Value,
+        manager: &str,
+        subresource: &str,
+    ) -> Value {
+        let now = server.now();
+        if !self.is_converted_by_webhook() {
+            return self.own(live, new, manager, subresource, &now);
+        }
+        let mut conversions = Conversions::default();
+        loop {
+            let owned = self.own_with(Some(&conversions), live, new.clone(), manager, subresource, &now);
+            if !conversions.complete(server, self).await {
+                return owned;
+            }
+        }
+    }
+
+    /// Server-side apply. If conversions are missing afterwards, the result does not count.
+    #[expect(clippy::too_many_arguments, reason = "a write is all of these")]
     pub(crate) fn apply(
         &self,
+        conversions: &Conversions,
         live: Option<&Value>,
         patch: &Value,
         force: bool,
@@ -146,7 +192,8 @@ impl Kind {
             reset: &self.reset_fields(subresource),
         };
         let force = if force { Force::Yes } else { Force::No };
-        managed::apply(&KindVersions::of(self), live, patch, force, &request).map_err(apply_error)
+        managed::apply(&KindVersions::of(self, Some(conversions)), live, patch, force, &request)
+            .map_err(apply_error)
     }
 
     /// Fields that a request to this endpoint cannot own, because it cannot set them.

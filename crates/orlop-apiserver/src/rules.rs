@@ -38,17 +38,6 @@ impl Kind {
         converted
     }
 
-    /// An object in another version of the same kind, as someone else is to see it.
-    #[expect(clippy::unused_async, reason = "conversion webhooks will be asked here")]
-    pub(crate) async fn convert_for(
-        &self,
-        _server: &crate::server::Inner,
-        object: Value,
-        to: &str,
-    ) -> Result<Value, crate::status::ApiError> {
-        Ok(self.convert(&object, to))
-    }
-
     /// An object as it is stored.
     pub(crate) fn to_storage(&self, object: &Value) -> Value {
         match &self.source {

@@ -86,6 +86,7 @@ impl ApiService {
                 body,
                 warnings: kind.deprecation().into_iter().collect(),
                 strict: Vec::new(),
+                conversions: crate::crd::Conversions::default(),
             };
             let result = call.run().await;
             warnings = std::mem::take(&mut call.warnings);

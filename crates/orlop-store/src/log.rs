@@ -29,7 +29,8 @@ pub struct Event<H> {
 }
 
 impl<H> Event<H> {
-    pub(crate) fn new(kind: EventKind, entry: Arc<Entry<H>>, previous: Option<Arc<Entry<H>>>) -> Self {
+    /// A write as it was, or as someone is to see it.
+    pub fn new(kind: EventKind, entry: Arc<Entry<H>>, previous: Option<Arc<Entry<H>>>) -> Self {
         Self { kind, entry, previous, frame: OnceLock::new() }
     }
 

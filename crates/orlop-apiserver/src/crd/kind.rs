@@ -1,6 +1,7 @@
 //! A custom kind: one version of a definition, with its schema ready to be used.
 
 use super::conditions;
+use super::conversion::Converter;
 use super::metadata::ServerMetadata;
 use crate::kind::{Kind, Source, Subresource, table_name};
 use crate::object;
@@ -49,6 +50,8 @@ struct Versions {
     /// Rules of versions that have some.
     rules: BTreeMap<String, Compiled>,
     types: BTreeMap<String, ObjectType>,
+    /// Who converts objects, if it is not the server.
+    converter: Option<Converter>,
     /// All versions in the order of the definition, with their subresources.
     all: Vec<(String, BTreeMap<String, Subresource>)>,
 }
@@ -66,6 +69,7 @@ impl Versions {
             schemas: BTreeMap::new(),
             rules: BTreeMap::new(),
             types: BTreeMap::new(),
+            converter: Converter::of(spec),
             all: Vec::new(),
         };
         for version in spec["versions"].as_array().into_iter().flatten() {
@@ -111,7 +115,8 @@ impl CustomKind {
                     state,
                     version: (*version).clone(),
                     terminating: conditions::is_true(definition, "Terminating"),
-                    plain: version["schema"] == stored["schema"],
+                    plain: version["schema"] == stored["schema"]
+                        && (versions.converter.is_none() || version["name"] == stored["name"]),
                     schema: versions.schemas.get(&api_version(group, name)).cloned().unwrap_or_default(),
                     versions: versions.clone(),
                     printer: OnceLock::new(),
@@ -182,7 +187,12 @@ impl CustomKind {
     }
 
     /// A stored object in a version: as the schemas of today would have it.
-    pub(crate) fn read(&self, mut object: Value, api_version: &str, state: u64) -> Value {
+    pub(crate) fn read(&self, object: Value, api_version: &str, state: u64) -> Value {
+        self.convert(self.refreshed(object, state), api_version)
+    }
+
+    /// A stored object as the schema of its version would have it today.
+    pub(super) fn refreshed(&self, mut object: Value, state: u64) -> Value {
         if self.state != state
             && let Some(schema) = self.versions.schemas.get(object::text(&object, "apiVersion"))
         {
@@ -192,7 +202,20 @@ impl CustomKind {
                 object::set_meta(&mut object, "generation", 1);
             }
         }
-        self.convert(object, api_version)
+        object
+    }
+
+    /// The webhook that converts objects, if the definition names one.
+    pub(super) fn converter(&self) -> Option<&Converter> {
+        self.versions.converter.as_ref()
+    }
+
+    /// An object that someone else converted, with nothing that the version does not declare.
+    pub(super) fn conformed(&self, mut object: Value, api_version: &str) -> Value {
+        if let Some(schema) = self.versions.schemas.get(api_version) {
+            conform(&mut object, schema);
+        }
+        object
     }
 
     /// An object as it is stored, in the storage version.
@@ -219,7 +242,8 @@ impl CustomKind {
         prune::prune(&mut object.clone(), schema).into_iter().next()
     }
 
-    fn convert(&self, mut object: Value, to: &str) -> Value {
+    /// An object in another version, as the server itself converts: what is not declared there goes.
+    pub(super) fn convert(&self, mut object: Value, to: &str) -> Value {
         if object::text(&object, "apiVersion") == to {
             return object;
         }

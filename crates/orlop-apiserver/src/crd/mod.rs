@@ -2,6 +2,7 @@
 //! server itself (naming, establishing, finalising).
 
 mod conditions;
+mod conversion;
 mod definition;
 mod kind;
 mod lifecycle;
@@ -9,6 +10,7 @@ mod metadata;
 mod naming;
 mod openapi;
 
+pub(crate) use conversion::Conversions;
 pub(crate) use definition::{is_definition, validate, validate_status, warnings};
 pub(crate) use kind::CustomKind;
 pub(crate) use lifecycle::{all_versions, begin_deletion, changed, instance_changed, rebuild};

@@ -74,7 +74,7 @@ impl Call {
         let options = self.delete_options()?;
         let listing = ListOptions::parse(&self.query, false)?;
         let selection = self.selection(&listing)?;
-        let chunk = self.chunk(&listing, &selection)?;
+        let chunk = self.chunk(&listing, &selection).await?;
         for stored in &chunk.items {
             match self.delete_stored(stored.clone(), &options, Admission::Due).await {
                 Err(error) if error.reason() != "NotFound" => return Err(error),
@@ -128,6 +128,7 @@ impl Call {
         let kind = self.kind.clone();
         let name = stored.key.as_str().rsplit('/').next().unwrap_or_default().to_owned();
         for _ in 0..OVERTAKEN_MAX {
+            stored = kind.translate_one(&self.server, stored).await?;
             let live = kind.read(&stored);
             self.check_preconditions(&live, options)?;
             let live = if admission == Admission::Due {
@@ -145,13 +146,13 @@ impl Call {
                 Some(next) if options.dry_run => return Ok(Deleted::Going(next)),
                 None if options.dry_run => return Ok(Deleted::Gone(live)),
                 Some(next) => {
-                    let result = self.commit(Expect::At(stored.revision), next).ok();
+                    let result = self.commit(Expect::At(stored.revision), next).await?.ok();
                     if let Some(next) = &result {
                         self.server.committed(&kind, Some(&live), Some(next));
                     }
                     result.map(Deleted::Going)
                 }
-                None => self.remove_now(stored.clone(), live),
+                None => self.remove_now(stored.clone(), live).await?,
             };
             if let Some(done) = done {
                 return Ok(done);
@@ -163,22 +164,24 @@ impl Call {
     }
 
     /// Removes an object; one that could have ended gracefully is marked first, as watchers expect.
-    fn remove_now(&self, mut stored: Stored, mut live: Value) -> Option<Deleted> {
+    async fn remove_now(&self, mut stored: Stored, mut live: Value) -> Result<Option<Deleted>, ApiError> {
         let kind = &self.kind;
         if kind.grace_seconds(&live, Some(0)).is_some() && !object::is_deleting(&live) {
             object::set_meta(&mut live, "deletionTimestamp", self.server.now());
             object::set_meta(&mut live, "deletionGracePeriodSeconds", 0);
             bump_generation(&mut live);
-            live = self.commit(Expect::At(stored.revision), live).ok()?;
-            stored = self.server.store.get(&kind.table, &stored.key)?;
+            let Ok(marked) = self.commit(Expect::At(stored.revision), live).await? else { return Ok(None) };
+            live = marked;
+            let Some(found) = self.server.store.get(&kind.table, &stored.key) else { return Ok(None) };
+            stored = found;
             if stored.revision.to_string() != object::meta_str(&live, "resourceVersion") {
                 // Somebody wrote in between: look again.
-                return None;
+                return Ok(None);
             }
         }
-        let gone = self.remove(&stored, live.clone()).ok()?;
+        let Ok(gone) = self.remove(&stored, live.clone()) else { return Ok(None) };
         object::set_revision(&mut live, gone.revision);
-        Some(Deleted::Gone(live))
+        Ok(Some(Deleted::Gone(live)))
     }
 
     /// The object on its way out, or `None` if it can go at once.

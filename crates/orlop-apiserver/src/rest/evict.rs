@@ -53,7 +53,7 @@ impl Call {
         };
         options.dry_run |= write.dry_run;
         for _ in 0..TRIES {
-            let pod = self.object(&name)?;
+            let pod = self.object(&name).await?;
             if !ignores_budgets(&pod) {
                 self.evict_counted(&pod, options).await?;
                 return Ok(Answer::Value(201, success(201)));
@@ -97,7 +97,7 @@ impl Call {
                 if next == live {
                     break;
                 }
-                if let Ok(next) = self.commit(Expect::At(stored.revision), next) {
+                if let Ok(next) = self.commit(Expect::At(stored.revision), next).await? {
                     if options.resource_version.is_some() {
                         options.resource_version =
                             Some(object::meta_str(&next, "resourceVersion").to_owned());

@@ -61,21 +61,50 @@ impl Call {
     }
 
     /// GET of a collection.
-    pub(super) fn list(&mut self) -> Result<Answer, ApiError> {
+    pub(super) async fn list(&mut self) -> Result<Answer, ApiError> {
         let options = ListOptions::parse(&self.query, false)?;
         let selection = self.selection(&options)?;
-        let chunk = self.chunk(&options, &selection)?;
+        let chunk = self.chunk(&options, &selection).await?;
         self.list_answer(&chunk)
     }
 
     /// The objects of one answer.
-    pub(super) fn chunk(&self, options: &ListOptions, selection: &Selection) -> Result<Chunk, ApiError> {
+    pub(super) async fn chunk(
+        &self,
+        options: &ListOptions,
+        selection: &Selection,
+    ) -> Result<Chunk, ApiError> {
         let place = parse_continue(&options.continue_token, &selection.prefix)?;
         let (snapshot, limited) = self.snapshot(options, place.as_ref())?;
         let limit = if limited && options.limit > 0 { options.limit } else { usize::MAX };
         let start = place.map_or_else(|| Key::from_text(&selection.prefix), |place| place.start);
+        if !self.kind.is_converted_by_webhook() {
+            return Ok(self.selected(
+                selection,
+                snapshot.revision,
+                limit,
+                snapshot.within(&selection.prefix, &start),
+            ));
+        }
+        let all = || snapshot.within(&selection.prefix, &start);
+        let chunk = if selection.is_everything() {
+            self.selected(selection, snapshot.revision, limit, all())
+        } else {
+            // Selectors look at what the client sees.
+            let all = self.kind.translate(&self.server, all().cloned().collect()).await?;
+            self.selected(selection, snapshot.revision, limit, all.iter())
+        };
+        Ok(Chunk { items: self.kind.translate(&self.server, chunk.items).await?, ..chunk })
+    }
+
+    fn selected<'a>(
+        &self,
+        selection: &Selection,
+        revision: Revision,
+        limit: usize,
+        mut rest: impl Iterator<Item = &'a Stored>,
+    ) -> Chunk {
         let mut items = Vec::new();
-        let mut rest = snapshot.within(&selection.prefix, &start);
         let mut next = None;
         for stored in rest.by_ref() {
             if items.len() == limit {
@@ -90,9 +119,9 @@ impl Call {
         let token = next.and_then(|_| items.last()).map(|last| {
             let start =
                 format!("{}\u{0}", last.key.as_str().strip_prefix(&selection.prefix).unwrap_or_default());
-            encode_continue(snapshot.revision, &start)
+            encode_continue(revision, &start)
         });
-        Ok(Chunk { items, revision: snapshot.revision, token, remaining })
+        Chunk { items, revision, token, remaining }
     }
 
     fn snapshot(

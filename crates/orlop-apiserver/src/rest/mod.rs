@@ -25,6 +25,7 @@ pub(crate) use render::Answer;
 
 use crate::admission::{Attributes, Gvk, Operation, Rounds};
 use crate::auth::User;
+use crate::crd::Conversions;
 use crate::kind::Kind;
 use crate::negotiate::Accepted;
 use crate::object;
@@ -55,6 +56,8 @@ pub(crate) struct Call {
     pub(crate) warnings: Vec<String>,
     /// What a strict reader would refuse in a patch.
     pub(crate) strict: Vec<String>,
+    /// Conversions that an apply needs.
+    pub(crate) conversions: Conversions,
 }
 
 impl Call {
@@ -65,9 +68,9 @@ impl Call {
 
     async fn dispatch(&mut self) -> Result<Answer, ApiError> {
         match (self.route.subresource.as_str(), self.route.verb) {
-            ("", "get") => self.get(),
-            ("", "list") => self.list(),
-            ("", "watch") => self.watch(),
+            ("", "get") => self.get().await,
+            ("", "list") => self.list().await,
+            ("", "watch") => self.watch().await,
             ("", "create") if self.kind.plural == "bindings" && self.kind.group.is_empty() => {
                 self.special().await
             }
@@ -78,7 +81,7 @@ impl Call {
             ("", "delete") => self.delete().await,
             ("", "deletecollection") => self.delete_collection().await,
             ("scale", verb) => match verb {
-                "get" => self.get_scale(),
+                "get" => self.get_scale().await,
                 "update" => self.update_scale().await,
                 "patch" => self.patch_scale().await,
                 _ => Err(ApiError::method_not_allowed()),
@@ -86,7 +89,7 @@ impl Call {
             ("status" | "ephemeralcontainers" | "resize" | "finalize" | "approval", verb) => {
                 let subresource = self.route.subresource.clone();
                 match verb {
-                    "get" => self.get(),
+                    "get" => self.get().await,
                     "update" => self.update(&subresource).await,
                     "patch" => self.patch(&subresource).await,
                     _ => Err(ApiError::method_not_allowed()),

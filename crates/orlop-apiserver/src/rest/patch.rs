@@ -229,8 +229,13 @@ impl Call {
             return Err(ApiError::conflict(&kind.group, &kind.plural, &self.route.name, &why));
         }
         let force = options.force == Force::Yes;
-        let mut object =
-            kind.apply(live, patch, force, &options.field_manager, subresource, &self.server.now())?;
+        let now = self.server.now();
+        let manager = &options.field_manager;
+        let mut object = kind.apply(&self.conversions, live, patch, force, manager, subresource, &now)?;
+        if self.conversions.is_incomplete() {
+            // This will be computed again.
+            return Ok(Next { object, owned: true });
+        }
         match (options.field_validation, std::mem::take(&mut self.strict)) {
             (FieldValidation::Strict, errors) if !errors.is_empty() => {
                 let why = format!(

@@ -37,7 +37,7 @@ impl Call {
                 return Ok(Answer::Value(201, success(201)));
             }
             // Another writer may have been faster: look again.
-            if let Ok(next) = self.commit(Expect::At(stored.revision), next) {
+            if let Ok(next) = self.commit(Expect::At(stored.revision), next).await? {
                 self.server.committed(&self.kind, Some(&live), Some(&next));
                 return Ok(Answer::Value(201, success(201)));
             }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 impl Call {
     /// GET of an object or of a subresource that shows the whole object.
-    pub(super) fn get(&mut self) -> Result<Answer, ApiError> {
+    pub(super) async fn get(&mut self) -> Result<Answer, ApiError> {
         if let Some(asked) = self.query.get("resourceVersion").filter(|text| !text.is_empty()) {
             let asked: u64 = parse_version(asked).map_err(ApiError::internal_plain)?;
             let current = self.server.store.revision().0;
@@ -19,6 +19,7 @@ impl Call {
             }
         }
         let stored = self.stored(&self.route.name)?;
+        let stored = self.kind.translate_one(&self.server, stored).await?;
         let as_stored = self.kind.storage == self.kind.api_version() && render::is_plain(&self.kind, &stored);
         match self.accepted.shape {
             Shape::Whole if as_stored => return Ok(Answer::Bytes(200, stored.body.clone())),
@@ -37,8 +38,9 @@ impl Call {
     }
 
     /// The object called `name` in the request's version.
-    pub(super) fn object(&self, name: &str) -> Result<Value, ApiError> {
-        Ok(self.kind.read(&self.stored(name)?))
+    pub(super) async fn object(&self, name: &str) -> Result<Value, ApiError> {
+        let stored = self.kind.translate_one(&self.server, self.stored(name)?).await?;
+        Ok(self.kind.read(&stored))
     }
 }
 

@@ -93,8 +93,8 @@ impl Call {
     }
 
     /// GET of a scale.
-    pub(super) fn get_scale(&mut self) -> Result<Answer, ApiError> {
-        let object = self.object(&self.route.name)?;
+    pub(super) async fn get_scale(&mut self) -> Result<Answer, ApiError> {
+        let object = self.object(&self.route.name).await?;
         Ok(Answer::Value(200, self.scale_of(&object)?))
     }
 

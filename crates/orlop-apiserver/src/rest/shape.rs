@@ -117,6 +117,11 @@ impl Call {
 }
 
 impl Viewer {
+    /// The server whose objects are shown.
+    pub(super) fn server(&self) -> &Inner {
+        &self.server
+    }
+
     /// The printer of the kind.
     pub(super) fn printer(&self) -> &Printer {
         self.kind.custom().map_or_else(|| Printer::built_in(&self.kind.kind), |custom| custom.printer())

@@ -18,10 +18,10 @@ impl Call {
             ("pods", "binding", "create") | ("bindings", "", "create") => self.bind().await,
             ("pods", "eviction", "create") => self.evict().await,
             ("serviceaccounts", "token", "create") => self.request_token().await,
-            ("pods", "log", "get") => self.pod_log(),
+            ("pods", "log", "get") => self.pod_log().await,
             ("pods", "exec" | "attach" | "portforward", _) => {
                 self.admit_connection().await?;
-                self.pod_stream()
+                self.pod_stream().await
             }
             (_, "proxy", _) => {
                 self.admit_connection().await?;
@@ -74,9 +74,9 @@ impl Call {
     }
 
     /// The log of a pod. Nothing runs here, so that it is empty; what is wrong with the request is said.
-    fn pod_log(&mut self) -> Result<Answer, ApiError> {
+    async fn pod_log(&mut self) -> Result<Answer, ApiError> {
         let name = self.route.name.clone();
-        let pod = self.object(&name)?;
+        let pod = self.object(&name).await?;
         let mut errors = Vec::new();
         for field in ["tailLines", "limitBytes", "sinceSeconds"] {
             let Some(text) = self.query.get(field).filter(|text| !text.is_empty()) else { continue };
@@ -100,9 +100,9 @@ impl Call {
     }
 
     /// exec, attach and port-forward need a process; there is none here.
-    fn pod_stream(&mut self) -> Result<Answer, ApiError> {
+    async fn pod_stream(&mut self) -> Result<Answer, ApiError> {
         let name = self.route.name.clone();
-        let pod = self.object(&name)?;
+        let pod = self.object(&name).await?;
         if self.route.subresource != "portforward" {
             self.check_container(&pod)?;
         }

@@ -26,7 +26,7 @@ impl Call {
             defaults::default_object(id, &mut request);
         }
         let name = self.route.name.clone();
-        let account = self.object(&name)?;
+        let account = self.object(&name).await?;
         let given = object::meta_str(&request, "name");
         if !given.is_empty() && given != name {
             let path = orlop_schema::field::Path::new("metadata").child("name");

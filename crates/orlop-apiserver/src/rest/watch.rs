@@ -46,7 +46,7 @@ struct State {
 
 impl Call {
     /// GET of a collection with `watch`.
-    pub(super) fn watch(&mut self) -> Result<Answer, ApiError> {
+    pub(super) async fn watch(&mut self) -> Result<Answer, ApiError> {
         let options = ListOptions::parse(&self.query, true)?;
         if !self.kind.allows("watch") {
             let plural = &self.kind.plural;
@@ -69,11 +69,19 @@ impl Call {
         let from = if wants_initial || version == 0 { snapshot.revision } else { Revision(version) };
         let initial = if wants_initial {
             let start = orlop_store::Key::from_text(selection.prefix());
-            snapshot
-                .within(selection.prefix(), &start)
-                .filter(|stored| self.selects(&selection, stored))
-                .cloned()
-                .collect()
+            if self.kind.is_converted_by_webhook() {
+                // Selectors look at what the client sees.
+                let all = snapshot.within(selection.prefix(), &start).cloned().collect();
+                let mut all = self.kind.translate(&self.server, all).await?;
+                all.retain(|stored| self.selects(&selection, stored));
+                all.into()
+            } else {
+                snapshot
+                    .within(selection.prefix(), &start)
+                    .filter(|stored| self.selects(&selection, stored))
+                    .cloned()
+                    .collect()
+            }
         } else {
             VecDeque::new()
         };
@@ -131,10 +139,10 @@ impl State {
         }
         loop {
             let mut single = None;
-            while out.len() < CHUNK_BYTES_MAX {
+            while out.len() < CHUNK_BYTES_MAX && !self.ended {
                 match self.watch.try_next() {
                     Ok(Some(event)) => {
-                        if let Some(frame) = self.frame(&event) {
+                        if let Some(frame) = self.translated_frame(&event).await {
                             if out.is_empty() && single.is_none() {
                                 single = Some(frame);
                             } else {
@@ -171,7 +179,7 @@ impl State {
                 biased;
                 event = self.watch.next() => match event {
                     Ok(event) => {
-                        if let Some(frame) = self.frame(&event) {
+                        if let Some(frame) = self.translated_frame(&event).await {
                             out.extend_from_slice(&frame);
                         }
                     }
@@ -192,6 +200,30 @@ impl State {
                         return None;
                     }
                 }
+            }
+        }
+    }
+
+    /// An event as this watcher sees it, after a webhook has converted what it must; one that cannot be converted ends
+    /// the watch.
+    async fn translated_frame(&mut self, event: &Arc<Event<Header>>) -> Option<Bytes> {
+        let kind = self.viewer.kind.clone();
+        if !kind.is_converted_by_webhook() {
+            return self.frame(event);
+        }
+        if !event.entry.key.as_str().starts_with(self.selection.prefix()) {
+            return None;
+        }
+        let states = std::iter::once(event.entry.clone()).chain(event.previous.clone()).collect();
+        match kind.translate(self.viewer.server(), states).await {
+            Ok(states) => {
+                let mut states = states.into_iter();
+                let seen = Event::new(event.kind, states.next()?, states.next());
+                self.frame(&Arc::new(seen))
+            }
+            Err(error) => {
+                self.ended = true;
+                Some(error_event(self.format(), &error))
             }
         }
     }

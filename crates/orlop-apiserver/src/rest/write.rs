@@ -65,7 +65,7 @@ impl Call {
         let submitted = (kind.plural == "jobs").then(|| object.clone());
         kind.default(&mut object);
         if !owned {
-            object = kind.own(None, object, &self.manager(options), "", &self.server.now());
+            object = kind.own_converted(&self.server, None, object, &self.manager(options), "").await;
         }
         let shown = options.reviewed("CreateOptions");
         let mut attributes = self.attributes(Operation::Create, shown, options.dry_run);
@@ -102,9 +102,9 @@ impl Call {
                 if self.stored(&name).is_ok() {
                     return Err(ApiError::already_exists(&kind.group, &kind.plural, &name));
                 }
-                return Ok(candidate);
+                return self.as_stored(candidate).await;
             }
-            match self.commit(Expect::Absent, candidate) {
+            match self.commit(Expect::Absent, candidate).await? {
                 Ok(created) => {
                     claim.map(Claim::keep);
                     self.server.committed(&kind, None, Some(&created));
@@ -211,8 +211,15 @@ impl Call {
                     created => return Ok((created?, true)),
                 }
             };
+            let stored = self.kind.translate_one(&self.server, stored).await?;
             let live = self.kind.read(&stored);
-            let made = next(self, Some(&live))?;
+            let made = loop {
+                let made = next(self, Some(&live));
+                let kind = self.kind.clone();
+                if !self.conversions.complete(&self.server, &kind).await {
+                    break made?;
+                }
+            };
             let unconditional = matches!(object::meta_str(&made.object, "resourceVersion"), "" | "0")
                 || object::meta_str(&made.object, "resourceVersion")
                     == object::meta_str(&live, "resourceVersion")
@@ -239,7 +246,8 @@ impl Call {
         let mut object = made.object;
         self.check_version(&mut object, &live)?;
         if !made.owned {
-            object = kind.own(Some(&live), object, &self.manager(options), subresource, &self.server.now());
+            let manager = self.manager(options);
+            object = kind.own_converted(&self.server, Some(&live), object, &manager, subresource).await;
         }
         let shown = options.reviewed("UpdateOptions");
         let claim;
@@ -269,7 +277,7 @@ impl Call {
         object::copy_meta(&mut object, &live, "resourceVersion");
         keep_times(&live, &mut object);
         if options.dry_run {
-            return Ok(Some(object));
+            return Ok(Some(self.as_stored(object).await?));
         }
         if object == live {
             return Ok(Some(live));
@@ -283,7 +291,7 @@ impl Call {
             // Watchers see the state that was stored; the writer sees what it wrote.
             return Ok(self.remove(stored, live).ok().map(|_| object));
         }
-        match self.commit(Expect::At(stored.revision), object) {
+        match self.commit(Expect::At(stored.revision), object).await? {
             Ok(updated) => {
                 claim.map(Claim::keep);
                 self.server.committed(&kind, Some(&live), Some(&updated));
@@ -421,13 +429,39 @@ impl Call {
         self.server.authorize(&self.user, &route)
     }
 
-    /// Stores an object; it comes back with its revision.
-    pub(super) fn commit(
+    /// Stores an object; it comes back with its revision. The inner error says that the object is not what was expected.
+    pub(super) async fn commit(
         &self,
         expect: Expect,
         object: Value,
-    ) -> Result<Value, Conflict<crate::object::Header>> {
-        self.server.commit(&self.kind, expect, object)
+    ) -> Result<Result<Value, Conflict<crate::object::Header>>, ApiError> {
+        let (server, kind) = (&self.server, &self.kind);
+        if !kind.is_stored_by_webhook() {
+            return Ok(server.commit(kind, expect, object));
+        }
+        let mut stored = kind.storage_form(server, object).await?;
+        let key = kind.key(object::meta_str(&stored, "namespace"), object::meta_str(&stored, "name"));
+        let committed = server.store.commit(&kind.table, &key, expect, server.now_ms(), |revision| {
+            object::set_revision(&mut stored, revision);
+            let (body, header) = object::encode(&stored, kind.schema_state());
+            Change::Put { body, header }
+        });
+        match committed {
+            Ok(entry) => Ok(Ok(kind.read(&kind.translate_one(server, entry).await?))),
+            Err(conflict) => Ok(Err(conflict)),
+        }
+    }
+
+    /// An object that is not stored, as it would come back if it were.
+    async fn as_stored(&self, object: Value) -> Result<Value, ApiError> {
+        if !self.kind.is_stored_by_webhook() {
+            return Ok(object);
+        }
+        let version = object::meta_str(&object, "resourceVersion").to_owned();
+        let stored = self.kind.storage_form(&self.server, object).await?;
+        let mut object = self.kind.convert_for(&self.server, stored, &self.kind.api_version()).await?;
+        object::set_meta(&mut object, "resourceVersion", Some(version).filter(|text| !text.is_empty()));
+        Ok(object)
     }
 
     /// Removes an object; the last state goes to the watchers.
@@ -488,10 +522,22 @@ impl crate::server::Inner {
         stored: &Stored,
         mut last: Value,
     ) -> Result<Stored, Conflict<crate::object::Header>> {
+        // What a webhook would have to make is there already.
+        let as_it_was =
+            kind.is_stored_by_webhook().then(|| self.store.get(&kind.table, &stored.key)).flatten();
         let expect = Expect::At(stored.revision);
         self.store.commit(&kind.table, &stored.key, expect, self.now_ms(), |revision| {
-            object::set_revision(&mut last, revision);
-            let (body, header) = object::encode(&kind.to_storage(&last), kind.schema_state());
+            let (body, header) = match &as_it_was {
+                Some(entry) => {
+                    let mut object = object::decode(&entry.body);
+                    object::set_revision(&mut object, revision);
+                    object::encode(&object, entry.header.schema)
+                }
+                None => {
+                    object::set_revision(&mut last, revision);
+                    object::encode(&kind.to_storage(&last), kind.schema_state())
+                }
+            };
             Change::Delete { body, header }
         })
     }

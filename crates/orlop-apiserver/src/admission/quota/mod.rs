@@ -43,7 +43,7 @@ impl Quota {
         plain.chain(selected.cloned()).collect()
     }
 
-    fn matches(&self, counted: Counted, object: &Value) -> bool {
+    fn matches(&self, counted: Counted<'_>, object: &Value) -> bool {
         let names = self.hard.names();
         names.iter().any(|name| counted.knows(name))
             && self.scopes().iter().all(|scope| counted.is_in_scope(scope, object))
@@ -109,7 +109,7 @@ fn check<'q>(
     server: &Inner,
     kind: &Kind,
     attributes: &Attributes,
-    counted: Counted,
+    counted: Counted<'_>,
     quotas: &'q [Quota],
 ) -> Result<Vec<(&'q Quota, Resources)>, ApiError> {
     let forbidden = |why: String| refusal::forbidden(kind, attributes, &why);

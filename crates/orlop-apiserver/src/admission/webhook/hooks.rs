@@ -1,9 +1,14 @@
 //! Webhooks as the configurations in the store have them, in the order in which they are called.
 
+use super::review::Shown;
+use crate::admission::Attributes;
+use crate::admission::conditions::Conditions;
+use crate::admission::matching::Matched;
 use crate::kind::Kind;
 use crate::object::{self, Stored};
 use crate::outbound::Endpoint;
 use crate::server::Inner;
+use crate::status::{ApiError, qualified};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +27,8 @@ pub(super) struct Hook {
     pub(super) id: String,
     /// As it is configured; matching looks here.
     pub(super) config: Value,
+    /// What must hold of a request for it to be asked.
+    conditions: Conditions,
     pub(super) endpoint: Result<Endpoint, String>,
     pub(super) timeout: Duration,
     /// The first version of reviews that both sides speak.
@@ -49,7 +56,30 @@ impl Hook {
             fails_open: config["failurePolicy"] == "Ignore",
             reinvoked: config["reinvocationPolicy"] == "IfNeeded",
             dry_runs: config["sideEffects"] == "None" || config["sideEffects"] == "NoneOnDryRun",
+            conditions: Conditions::compile(&config["matchConditions"]),
             config: config.clone(),
+        }
+    }
+
+    /// Whether the conditions hold of a request that the rules match. If that cannot be said, the failure policy
+    /// decides whether the request is refused or the webhook is not asked.
+    pub(super) fn is_wanted(
+        &self,
+        server: &Inner,
+        kind: &Kind,
+        attributes: &Attributes,
+        matched: &Matched,
+        shown: &Shown,
+    ) -> Result<bool, ApiError> {
+        let objects = (&shown.object, &shown.old);
+        match self.conditions.matches(server, kind, attributes, &matched.kind, objects) {
+            Ok(holds) => Ok(holds),
+            Err(_) if self.fails_open => Ok(false),
+            Err(why) => {
+                let (resource, name) = (qualified(&kind.plural, &kind.group), &attributes.name);
+                let message = format!("{resource} \"{name}\" is forbidden: {why}");
+                Err(ApiError::forbidden(&kind.group, &kind.plural, name, &why).with_message(message))
+            }
         }
     }
 }

@@ -50,10 +50,12 @@ impl Webhooks {
         }
         for hook in hooks.iter() {
             let Some(matched) = matching::webhook(server, &hook.config, kind, attributes)? else { continue };
-            if again && !attributes.rounds.webhooks.due.contains(&hook.id) {
+            let shown = shown(server, kind, attributes, &matched).await?;
+            if !hook.is_wanted(server, kind, attributes, &matched, &shown)?
+                || again && !attributes.rounds.webhooks.due.contains(&hook.id)
+            {
                 continue;
             }
-            let shown = shown(server, kind, attributes, &matched).await?;
             let answer = review::ask(server, hook, Phase::Mutating, kind, attributes, &matched, &shown).await;
             let (changed, refusal) = match answer {
                 Ok(consent) => {

@@ -32,7 +32,9 @@ impl Webhooks {
                 let view = shown(server, kind, attributes, &matched).await?;
                 views.insert(matched.kind.clone(), view);
             }
-            relevant.push((hook, matched));
+            if hook.is_wanted(server, kind, attributes, &matched, &views[&matched.kind])? {
+                relevant.push((hook, matched));
+            }
         }
         let asked: &Attributes = attributes;
         let ask = |hook, matched: &Matched| {

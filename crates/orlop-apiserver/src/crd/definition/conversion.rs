@@ -48,10 +48,6 @@ pub(super) fn validate(spec: &Value, path: &Path) -> Vec<FieldError> {
         Some(client) => errors.extend(client_config(client, &client_path)),
     }
     errors.extend(review_versions(&versions, &versions_path));
-    if errors.is_empty() {
-        let why = "is not supported by this server yet: conversion by webhook";
-        errors.push(FieldError::forbidden(&path.child("strategy"), why));
-    }
     errors
 }
 
