@@ -6,7 +6,7 @@ use crate::kind::{Kind, Registry};
 use crate::negotiate::{self, Accepted, Format, Offer};
 use crate::openapi;
 use crate::rest::Answer;
-use crate::route::{Route, api_version};
+use crate::route::{Query, Route, api_version};
 use crate::server::Inner;
 use crate::service::header_text;
 use crate::status::ApiError;
@@ -79,6 +79,7 @@ pub(crate) fn answer(
     server: &Inner,
     method: &Method,
     route: &Route,
+    query: &Query,
     headers: &HeaderMap,
     accepted: &mut Accepted,
 ) -> Result<Answer, ApiError> {
@@ -115,8 +116,8 @@ pub(crate) fn answer(
             Ok(Answer::Value(200, group_value(group, found, true)))
         }
         ["apis", group, version] => legacy(server, group, version, headers, accepted),
-        ["openapi", "v3", rest @ ..] => Ok(openapi::v3(server, rest)),
-        ["openapi", "v2"] => Ok(openapi::v2(header_text(headers, header::ACCEPT))),
+        ["openapi", "v3", rest @ ..] => Ok(openapi::v3(server, rest, query, headers)),
+        ["openapi", "v2"] => Ok(openapi::v2(server, headers)),
         [".well-known", "openid-configuration"] => {
             Ok(Answer::Value(200, Auth::openid_configuration(headers)))
         }

@@ -5,6 +5,7 @@ use crate::auth::{Auth, User};
 use crate::crd;
 use crate::kind::{Kind, Registry};
 use crate::object::Header;
+use crate::openapi;
 use crate::route::Route;
 use crate::services::{Addresses, Allocation};
 use crate::status::ApiError;
@@ -24,6 +25,7 @@ pub(crate) struct Inner {
     /// Kinds from CustomResourceDefinitions; replaced as a whole when one changes.
     custom: RwLock<Arc<Registry>>,
     reloading: Mutex<()>,
+    pub(crate) openapi: openapi::Cache,
 }
 
 impl Inner {
@@ -43,6 +45,7 @@ impl Inner {
             addresses: Mutex::default(),
             custom: RwLock::default(),
             reloading: Mutex::default(),
+            openapi: openapi::Cache::default(),
         }
     }
 

@@ -63,7 +63,14 @@ impl ApiService {
             let user = self.server.auth.impersonate(&self.server, user, &parts.headers, &route)?;
             self.server.authorize(&user, &route)?;
             if !route.is_resource {
-                return discovery::answer(&self.server, &parts.method, &route, &parts.headers, &mut accepted);
+                return discovery::answer(
+                    &self.server,
+                    &parts.method,
+                    &route,
+                    &query,
+                    &parts.headers,
+                    &mut accepted,
+                );
             }
             let kind = discovery::resolve(&self.server, &parts.method, &route)?;
             let offer = if kind.custom().is_some() { Offer::Custom } else { Offer::BuiltIn };
@@ -128,8 +135,12 @@ where
 
 fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Body> {
     let mut response = Response::new(Body::whole(Bytes::new()));
+    let mut own = Vec::new();
     let (status, (content_type, body)) = match result {
-        Ok(answer) => (answer.status(), answer.into_body(accepted)),
+        Ok(mut answer) => {
+            own = answer.take_headers();
+            (answer.status(), answer.into_body(accepted))
+        }
         Err(error) => {
             if let Some(seconds) = error.retry_after() {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -147,6 +158,7 @@ fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Bod
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response.headers_mut().extend(own);
     *response.body_mut() = body;
     response
 }

@@ -20,7 +20,7 @@ mod watch;
 mod write;
 
 pub(crate) use list::Selection;
-pub(crate) use render::Answer;
+pub(crate) use render::{Answer, Document};
 
 use crate::auth::User;
 use crate::kind::Kind;
