@@ -4,6 +4,7 @@ use crate::admission::Admission;
 use crate::auth::{Auth, User};
 use crate::crd;
 use crate::kind::{Kind, Registry};
+use crate::metrics::Metrics;
 use crate::object::Header;
 use crate::openapi;
 use crate::route::Route;
@@ -26,6 +27,7 @@ pub(crate) struct Inner {
     custom: RwLock<Arc<Registry>>,
     reloading: Mutex<()>,
     pub(crate) openapi: openapi::Cache,
+    pub(crate) metrics: Metrics,
 }
 
 impl Inner {
@@ -46,6 +48,7 @@ impl Inner {
             custom: RwLock::default(),
             reloading: Mutex::default(),
             openapi: openapi::Cache::default(),
+            metrics: Metrics::default(),
         }
     }
 

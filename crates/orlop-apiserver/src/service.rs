@@ -58,6 +58,12 @@ impl ApiService {
         };
         let mut accepted = Accepted::JSON;
         let is_head = parts.method == Method::HEAD;
+        let verb = match &parts.method {
+            _ if route.is_resource => route.verb,
+            &Method::GET => "get",
+            &Method::HEAD => "head",
+            _ => "other",
+        };
         let result = async {
             let user = self.server.auth.authenticate(&self.server, self.user.as_ref(), &parts.headers)?;
             let user = self.server.auth.impersonate(&self.server, user, &parts.headers, &route)?;
@@ -104,6 +110,7 @@ impl ApiService {
             accepted.pretty |= is_pretty;
         }
         let mut response = respond(result, accepted);
+        self.server.metrics.count(verb, response.status().as_u16());
         for warning in &warnings {
             let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
             if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {

@@ -14,7 +14,6 @@ const TEXTS: [&str; 2] =
 pub(super) fn document(server: &Inner) -> Value {
     let mut paths = Map::new();
     let mut definitions = Map::new();
-    let mut versions = Vec::new();
     for (group, served) in discovery::groups(server) {
         for version in served {
             let built_in = catalog().openapi_v3(&group, &version);
@@ -30,20 +29,17 @@ pub(super) fn document(server: &Inner) -> Value {
                 }
             }
             paths.extend(entries(&document["paths"]).map(|(path, item)| (path.clone(), path_item(item))));
-            if !is_custom {
-                versions.push((group.clone(), version));
-            }
         }
     }
     for name in TEXTS {
         definitions.entry(name).and_modify(|schema| schema["type"] = "string".into());
     }
     for kind in ["DeleteOptions", "WatchEvent"] {
-        let identities = versions.iter().map(|(g, v)| json!({"group": g, "kind": kind, "version": v}));
-        let identities: Value = identities.collect();
+        let homes = catalog().known_versions().into_iter();
+        let homes: Value = homes.map(|(g, v)| json!({"group": g, "kind": kind, "version": v})).collect();
         definitions
             .entry(format!("{META}{kind}"))
-            .and_modify(|schema| schema["x-kubernetes-group-version-kind"] = identities);
+            .and_modify(|schema| schema["x-kubernetes-group-version-kind"] = homes);
     }
     json!({
         "swagger": "2.0",
