@@ -4,7 +4,9 @@ use crate::admission::Admission;
 use crate::auth::{Auth, User};
 use crate::crd;
 use crate::kind::{Kind, Registry};
+use crate::metrics::Metrics;
 use crate::object::{Header, Stored};
+use crate::openapi;
 use crate::outbound::Outbound;
 use crate::route::Route;
 use crate::services::{Addresses, Allocation, Claim};
@@ -36,6 +38,8 @@ pub(crate) struct Inner {
     /// Kinds from CustomResourceDefinitions; replaced as a whole when one changes.
     custom: RwLock<Arc<Registry>>,
     reloading: Mutex<()>,
+    pub(crate) openapi: openapi::Cache,
+    pub(crate) metrics: Metrics,
 }
 
 impl Inner {
@@ -59,6 +63,8 @@ impl Inner {
             outbound,
             custom: RwLock::default(),
             reloading: Mutex::default(),
+            openapi: openapi::Cache::default(),
+            metrics: Metrics::default(),
         }
     }
 

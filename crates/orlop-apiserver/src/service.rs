@@ -58,12 +58,25 @@ impl ApiService {
         };
         let mut accepted = Accepted::JSON;
         let is_head = parts.method == Method::HEAD;
+        let verb = match &parts.method {
+            _ if route.is_resource => route.verb,
+            &Method::GET => "get",
+            &Method::HEAD => "head",
+            _ => "other",
+        };
         let result = async {
             let user = self.server.auth.authenticate(&self.server, self.user.as_ref(), &parts.headers)?;
             let user = self.server.auth.impersonate(&self.server, user, &parts.headers, &route)?;
             self.server.authorize(&user, &route)?;
             if !route.is_resource {
-                return discovery::answer(&self.server, &parts.method, &route, &parts.headers, &mut accepted);
+                return discovery::answer(
+                    &self.server,
+                    &parts.method,
+                    &route,
+                    &query,
+                    &parts.headers,
+                    &mut accepted,
+                );
             }
             let kind = discovery::resolve(&self.server, &parts.method, &route)?;
             let offer = if kind.custom().is_some() { Offer::Custom } else { Offer::BuiltIn };
@@ -101,6 +114,7 @@ impl ApiService {
             accepted.pretty |= is_pretty;
         }
         let mut response = respond(result, accepted);
+        self.server.metrics.count(verb, response.status().as_u16());
         for warning in &warnings {
             let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
             if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
@@ -132,8 +146,12 @@ where
 
 fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Body> {
     let mut response = Response::new(Body::whole(Bytes::new()));
+    let mut own = Vec::new();
     let (status, (content_type, body)) = match result {
-        Ok(answer) => (answer.status(), answer.into_body(accepted)),
+        Ok(mut answer) => {
+            own = answer.take_headers();
+            (answer.status(), answer.into_body(accepted))
+        }
         Err(error) => {
             if let Some(seconds) = error.retry_after() {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -151,6 +169,7 @@ fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Bod
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response.headers_mut().extend(own);
     *response.body_mut() = body;
     response
 }

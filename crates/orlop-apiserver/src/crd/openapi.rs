@@ -72,8 +72,11 @@ fn meta_schemas() -> Map<String, Value> {
     let found = NAMES.iter().filter_map(|name| {
         let model = format!("{META}{name}");
         let mut schema = catalog().described_definition(&model)?;
-        if let Some(fields) = schema.as_object_mut().filter(|_| matches!(*name, "DeleteOptions" | "Status")) {
-            fields.remove("x-kubernetes-group-version-kind");
+        if *name == "DeleteOptions" {
+            let homes = catalog().client_versions().into_iter();
+            let homes =
+                homes.map(|(group, version)| json!({"group": group, "kind": name, "version": version}));
+            schema["x-kubernetes-group-version-kind"] = homes.collect();
         }
         Some((model, schema))
     });

@@ -21,7 +21,7 @@ mod watch;
 mod write;
 
 pub(crate) use list::Selection;
-pub(crate) use render::Answer;
+pub(crate) use render::{Answer, Document};
 
 use crate::admission::{Attributes, Gvk, Operation, Rounds};
 use crate::auth::User;

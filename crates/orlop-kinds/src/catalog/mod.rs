@@ -22,6 +22,7 @@ pub struct Catalog {
     openapi: openapi::Definitions,
     descriptions: openapi::Definitions,
     policy: OnceLock<Value>,
+    versions: OnceLock<Value>,
 }
 
 /// The catalog of the release this crate was generated from.
@@ -33,6 +34,7 @@ pub fn catalog() -> &'static Catalog {
         openapi: openapi::Definitions::new(include_bytes!("../../data/openapi.bin")),
         descriptions: openapi::Definitions::new(include_bytes!("../../data/descriptions.bin")),
         policy: OnceLock::new(),
+        versions: OnceLock::new(),
     })
 }
 
@@ -112,6 +114,26 @@ impl Catalog {
     /// The OpenAPI v3 document of a group-version, as `/openapi/v3/apis/<group>/<version>` serves it.
     pub fn openapi_v3(&self, group: &str, version: &str) -> Option<Value> {
         Some(openapi::document(self, group, self.version(group, version)?))
+    }
+
+    /// Groups and versions that the Go client knows, served or not.
+    pub fn client_versions(&self) -> Vec<(&str, &str)> {
+        self.versions("clients")
+    }
+
+    /// Groups and versions that the original knows, served or not.
+    pub fn known_versions(&self) -> Vec<(&str, &str)> {
+        let mut all = [self.versions("clients"), self.versions("server")].concat();
+        all.sort_unstable();
+        all
+    }
+
+    fn versions(&self, part: &str) -> Vec<(&str, &str)> {
+        let versions = self.versions.get_or_init(|| {
+            serde_json::from_str(include_str!("../../data/versions.json")).unwrap_or_default()
+        });
+        let versions = versions.get(part).and_then(Value::as_array).into_iter().flatten();
+        versions.filter_map(|v| Some((v["Group"].as_str()?, v["Version"].as_str()?))).collect()
     }
 
     /// Cluster roles of a new cluster, including those of the controllers.
