@@ -130,7 +130,7 @@ pub(crate) fn version_of(object: &str) -> String {
     after.split('"').next().unwrap_or_default().to_owned()
 }
 
-fn request(method: &str, path: &str, content_type: &str, body: Vec<u8>) -> Request<Vec<u8>> {
+pub(crate) fn request(method: &str, path: &str, content_type: &str, body: Vec<u8>) -> Request<Vec<u8>> {
     let mut request = Request::builder().method(method).uri(path).header("Accept", "application/json");
     if !content_type.is_empty() {
         request = request.header("Content-Type", content_type);

@@ -3,12 +3,12 @@
 //! What depends on a fresh process (first start, memory) runs in one: this program starts itself as a *probe* and
 //! reads its figures.
 
-mod client;
+pub(crate) mod client;
 mod growth;
 mod http2;
 mod memory;
 mod probe;
-mod process;
+pub(crate) mod process;
 mod real;
 mod start;
 mod table;

@@ -27,12 +27,23 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts `orlop cluster up` and waits for its first answer.
     pub(crate) async fn start() -> Result<Self, Failure> {
+        Self::start_in(None).await
+    }
+
+    /// Starts a cluster that is kept in a directory.
+    pub(crate) async fn start_in(kept: Option<&Path>) -> Result<Self, Failure> {
         let directory = directory("cluster");
         let kubeconfig = directory.join("kubeconfig");
         let program = orlop()?;
         let timer = Timer::start();
-        let mut child = Command::new(&program)
-            .args(["cluster", "up", "--kubeconfig"])
+        let mut command = Command::new(&program);
+        if let Some(kept) = kept {
+            command.args(["cluster", "up", "--data-dir"]).arg(kept);
+        } else {
+            command.args(["cluster", "up"]);
+        }
+        let mut child = command
+            .arg("--kubeconfig")
             .arg(&kubeconfig)
             .env("ORLOP_HOME", &directory)
             .env("ORLOP_TOKEN", TOKEN)
@@ -49,6 +60,11 @@ impl Cluster {
         let request = Request::get("/healthz").body(Vec::new()).context("cannot make a request")?;
         client.request_text(request).await.context("the cluster does not answer")?;
         Ok(Self { ready_ms: timer.ms(), child, directory, client, config })
+    }
+
+    /// Kills the process without a word.
+    pub(crate) async fn kill(mut self) -> Result<(), Failure> {
+        self.child.kill().await.context("cannot kill the cluster")
     }
 
     /// A new connection that many requests can share.
