@@ -3,6 +3,7 @@
 mod auth;
 mod bodies;
 mod client;
+mod conversions;
 mod deletion;
 mod discovery;
 mod embedding;
@@ -13,3 +14,4 @@ mod paths;
 mod properties;
 mod subresources;
 mod watches;
+mod webhooks;
