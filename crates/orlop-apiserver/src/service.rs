@@ -20,6 +20,11 @@ use std::task::{Context, Poll};
 /// The largest body of a request.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
+/// How many characters all warnings of an answer may have before each is cut.
+const WARNING_CHARS_MAX: usize = 4 * 1024;
+/// How many characters of a warning are left when they are cut.
+const WARNING_ITEM_CHARS_MAX: usize = 256;
+
 /// A way to call the server. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiService {
@@ -88,17 +93,35 @@ impl ApiService {
             accepted.pretty |= is_pretty;
         }
         let mut response = respond(result, accepted);
-        for warning in &warnings {
-            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-                response.headers_mut().append(header::WARNING, value);
-            }
+        for header in warning_headers(&warnings) {
+            response.headers_mut().append(header::WARNING, header);
         }
         if is_head {
             *response.body_mut() = Body::whole(Bytes::new());
         }
         response
     }
+}
+
+/// Warnings as headers: too much text is cut, text that no header can carry is left out.
+fn warning_headers(warnings: &[String]) -> Vec<HeaderValue> {
+    let all: usize = warnings.iter().map(|warning| warning.chars().count()).sum();
+    let item_max = if all > WARNING_CHARS_MAX { WARNING_ITEM_CHARS_MAX } else { usize::MAX };
+    let mut written = 0;
+    let mut headers = Vec::new();
+    for warning in warnings.iter().filter(|warning| !warning.is_empty()) {
+        if written >= WARNING_CHARS_MAX {
+            break;
+        }
+        let text: String = warning.chars().take(item_max).collect();
+        if text.chars().any(char::is_control) {
+            continue;
+        }
+        written += text.chars().count();
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        headers.extend(HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok());
+    }
+    headers
 }
 
 async fn read_body<B>(body: B) -> Result<Bytes, ApiError>

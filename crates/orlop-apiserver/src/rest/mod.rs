@@ -7,6 +7,7 @@
 mod decode;
 mod delete;
 mod list;
+mod owners;
 mod patch;
 mod pods;
 mod read;

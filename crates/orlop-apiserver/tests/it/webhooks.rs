@@ -362,6 +362,69 @@ async fn what_a_webhook_makes_of_an_object_is_read_like_a_request() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_a_webhook_spoils_in_the_metadata_is_mended_with_a_warning() {
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"});
+    for (operation, warning) in [
+        (
+            json!({"op": "add", "path": "/metadata/managedFields/0/operation", "value": "Guess"}),
+            "299 - \".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated \
+             mutating admission controller; please fix your requests: operation must be `Apply` or `Update`\"",
+        ),
+        (
+            json!({"op": "add", "path": "/metadata/ownerReferences", "value": [owner, owner]}),
+            "299 - \".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server \
+             dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; \
+             duplicate UID(s) observed: u\"",
+        ),
+    ] {
+        let (server, client, log) = start();
+        answer(&server, &log, "m", move |_| patch(&json!([operation])));
+        configure(&client, MUTATING, "x", &[hook("m", "", "configmaps")]).await;
+        let mut object = named("x");
+        object["data"] = json!({"a": "1"});
+        let reply = client.post(CONFIG_MAPS, &object).await;
+        let made = reply.ok(201);
+        assert_eq!(reply.warnings(), [warning]);
+        assert_eq!(made["metadata"]["managedFields"][0]["operation"], "Update");
+        assert!(
+            made["metadata"]["ownerReferences"].as_array().is_none_or(|references| references.len() == 1)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn custom_objects_are_pruned_and_defaulted_after_a_webhook() {
+    let (server, client, log) = start();
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "a": {"type": "string"}, "b": {"type": "object", "properties": {"c": {"type": "string", "default": "d"}}}}}}});
+    let version = |name: &str| json!({"name": name, "served": true, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [version("v1"), version("v2")]}});
+    client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
+    answer(&server, &log, "m", |_| {
+        patch(&json!([{"op": "add", "path": "/spec", "value": {"a": "1", "b": {}, "bogus": true}}]))
+    });
+    let mut only_v1 = hook("m", "example.com", "widgets");
+    only_v1["rules"][0]["apiVersions"] = json!(["v1"]);
+    configure(&client, MUTATING, "x", &[only_v1]).await;
+    for version in ["v1", "v2"] {
+        let widget = json!({"apiVersion": format!("example.com/{version}"), "kind": "Widget", "metadata": {"name": version}});
+        let made =
+            client.create(&format!("/apis/example.com/{version}/namespaces/default/widgets"), &widget).await;
+        assert_eq!(made["apiVersion"], widget["apiVersion"]);
+        assert_eq!(made["spec"], json!({"a": "1", "b": {"c": "d"}}), "{version}");
+    }
+    let log = log.lock().expect("nobody panics");
+    let shown: Vec<(&Value, &Value)> = log
+        .iter()
+        .map(|(_, request)| (&request["kind"]["version"], &request["requestKind"]["version"]))
+        .collect();
+    assert_eq!(shown, [(&json!("v1"), &json!("v1")), (&json!("v1"), &json!("v2"))]);
+}
+
 /// A webhook on a loopback port with a certificate for `name`; it counts its connections.
 async fn listen(name: &str, tasks: &mut JoinSet<()>) -> (SocketAddr, String, Arc<Mutex<usize>>) {
     let key = KeyPair::generate().expect("a key");
