@@ -22,6 +22,10 @@ pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Answers up to this size are never compressed.
 const PLAIN_BYTES_MAX: usize = 128 * 1024;
+/// How many characters all warnings of an answer may have before each is cut.
+const WARNING_CHARS_MAX: usize = 4 * 1024;
+/// How many characters of a warning are left when they are cut.
+const WARNING_ITEM_CHARS_MAX: usize = 256;
 
 /// A way to call the server. Cheap to clone.
 #[derive(Clone)]
@@ -115,11 +119,8 @@ impl ApiService {
         }
         let mut response = respond(result, accepted);
         self.server.metrics.count(verb, response.status().as_u16());
-        for warning in &warnings {
-            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
-                response.headers_mut().append(header::WARNING, value);
-            }
+        for header in warning_headers(&warnings) {
+            response.headers_mut().append(header::WARNING, header);
         }
         let encodings = header_text(&parts.headers, header::ACCEPT_ENCODING).unwrap_or_default();
         if encodings.split(',').any(|encoding| encoding.trim() == "gzip") {
@@ -130,6 +131,27 @@ impl ApiService {
         }
         response
     }
+}
+
+/// Warnings as headers: too much text is cut, text that no header can carry is left out.
+fn warning_headers(warnings: &[String]) -> Vec<HeaderValue> {
+    let all: usize = warnings.iter().map(|warning| warning.chars().count()).sum();
+    let item_max = if all > WARNING_CHARS_MAX { WARNING_ITEM_CHARS_MAX } else { usize::MAX };
+    let mut written = 0;
+    let mut headers = Vec::new();
+    for warning in warnings.iter().filter(|warning| !warning.is_empty()) {
+        if written >= WARNING_CHARS_MAX {
+            break;
+        }
+        let text: String = warning.chars().take(item_max).collect();
+        if text.chars().any(char::is_control) {
+            continue;
+        }
+        written += text.chars().count();
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        headers.extend(HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok());
+    }
+    headers
 }
 
 async fn read_body<B>(body: B) -> Result<Bytes, ApiError>

@@ -211,7 +211,7 @@ impl CustomKind {
     }
 
     /// An object that someone else converted, with nothing that the version does not declare.
-    pub(super) fn conformed(&self, mut object: Value, api_version: &str) -> Value {
+    pub(crate) fn conformed(&self, mut object: Value, api_version: &str) -> Value {
         if let Some(schema) = self.versions.schemas.get(api_version) {
             conform(&mut object, schema);
         }
@@ -287,6 +287,13 @@ impl CustomKind {
     /// Sets defaults.
     pub(crate) fn default(&self, object: &mut Value) {
         default::default(object, &self.schema);
+    }
+
+    /// Sets the defaults of another version.
+    pub(crate) fn default_in(&self, object: &mut Value, api_version: &str) {
+        if let Some(schema) = self.versions.schemas.get(api_version) {
+            default::default(object, schema);
+        }
     }
 
     fn has_status(&self) -> bool {

@@ -8,6 +8,7 @@ mod decode;
 mod delete;
 mod evict;
 mod list;
+mod owners;
 mod patch;
 mod pods;
 mod read;

@@ -1,6 +1,7 @@
 //! Writing: create and update, and the steps that every write takes on its way to the store.
 
 use super::Call;
+use super::owners::When;
 use super::render::Answer;
 use crate::admission::Operation;
 use crate::object::{self, Stored};
@@ -64,6 +65,9 @@ impl Call {
         let kind = self.kind.clone();
         let submitted = (kind.plural == "jobs").then(|| object.clone());
         kind.default(&mut object);
+        if self.route.verb != "patch" {
+            self.dedup_owners(&mut object, When::Requested);
+        }
         if !owned {
             object = kind.own_converted(&self.server, None, object, &self.manager(options), "").await;
         }
@@ -78,6 +82,7 @@ impl Call {
         attributes.object = object;
         self.admit(&kind, &mut attributes).await?;
         let mut object = attributes.object.take();
+        self.dedup_owners(&mut object, When::Admitted);
         let given = object::meta_str(&object, "resourceVersion").to_owned();
         if !matches!(given.as_str(), "" | "0") {
             return Err(ApiError::internal_plain(
@@ -245,6 +250,9 @@ impl Call {
         let kind = self.kind.clone();
         let mut object = made.object;
         self.check_version(&mut object, &live)?;
+        if self.route.verb == "update" && subresource != "scale" {
+            self.dedup_owners(&mut object, When::Requested);
+        }
         if !made.owned {
             let manager = self.manager(options);
             object = kind.own_converted(&self.server, Some(&live), object, &manager, subresource).await;
@@ -268,6 +276,7 @@ impl Call {
             attributes.object = object;
             attributes.old = live;
             self.admit(&kind, &mut attributes).await?;
+            self.dedup_owners(&mut attributes.object, When::Admitted);
             let admitted = attributes.object.take();
             (attributes.object, claim) =
                 self.prepare_update(subresource, admitted, &attributes.old, options.dry_run)?;

@@ -3,6 +3,7 @@
 mod auth;
 mod bodies;
 mod client;
+mod conversions;
 mod deletion;
 mod discovery;
 mod embedding;
@@ -15,3 +16,4 @@ mod protobuf;
 mod subresources;
 mod tables;
 mod watches;
+mod webhooks;
