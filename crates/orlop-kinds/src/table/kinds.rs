@@ -461,10 +461,10 @@ fn endpoints(o: &View<'_>) -> Value {
         }
         for port in ports {
             let port = port["port"].as_i64().unwrap_or_default();
-            all.extend(addresses().map(|ip| match ip.contains(':') {
-                true => format!("[{ip}]:{port}"),
-                false => format!("{ip}:{port}"),
-            }));
+            let joined = |ip: &str| {
+                if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }
+            };
+            all.extend(addresses().map(joined));
         }
     }
     text::cut(all, 3, ",").into()
