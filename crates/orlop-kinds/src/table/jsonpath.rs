@@ -236,7 +236,10 @@ impl<'a> Reader<'a> {
         self.rest = self.rest[end + 1..].strip_prefix(']')?;
         let is_operator = |c: char| matches!(c, '!' | '<' | '>' | '=');
         let split = inner.find(is_operator).filter(|at| *at > 0).and_then(|at| {
-            let width = inner[at..].find(|c| !is_operator(c))?;
+            let run = &inner[at..];
+            // Something must be left to compare with, if only the operator's end.
+            let width =
+                run.find(|c| !is_operator(c)).or_else(|| run.len().checked_sub(1).filter(|w| *w > 0))?;
             Some((at, at + width))
         });
         let Some((from, to)) = split else { return Some(Node::Filter(self.nested(inner)?, None)) };
@@ -432,7 +435,9 @@ mod tests {
             assert_eq!(path_read.first(&object).map(Cow::into_owned), expected, "{path}");
         }
         let deep = ".a[?(@".repeat(100_000);
-        for bad in [".a[", ".a[x]", ".a[?(@.b", ".a....b", ".a[?(@.b==\"c)]", "\n", "#", &deep] {
+        for bad in
+            [".a[", ".a[x]", ".a[?(@.b", ".a....b", ".a[?(@.b==\"c)]", ".a[?(@.b==)]", "\n", "#", &deep]
+        {
             assert!(Path::parse(bad).is_none(), "{bad:.20}");
         }
     }
