@@ -62,10 +62,10 @@ impl ApiService {
         };
         let mut accepted = Accepted::JSON;
         let is_head = parts.method == Method::HEAD;
-        let verb = match &parts.method {
+        let verb = match parts.method {
             _ if route.is_resource => route.verb,
-            &Method::GET => "get",
-            &Method::HEAD => "head",
+            Method::GET => "get",
+            Method::HEAD => "head",
             _ => "other",
         };
         let result = async {
@@ -191,7 +191,9 @@ fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Bod
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    response.headers_mut().extend(own);
+    for (name, value) in own {
+        response.headers_mut().insert(name, value);
+    }
     *response.body_mut() = body;
     response
 }
@@ -202,7 +204,7 @@ fn compress(response: Response<Body>) -> Response<Body> {
     let body = match body.gzip_above(PLAIN_BYTES_MAX) {
         Ok(compressed) => {
             parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            parts.headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            parts.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
             compressed
         }
         Err(plain) => plain,

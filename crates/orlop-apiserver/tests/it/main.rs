@@ -10,6 +10,7 @@ mod embedding;
 mod lifecycle;
 mod lists;
 mod objects;
+mod openapi;
 mod paths;
 mod properties;
 mod protobuf;

@@ -128,7 +128,7 @@ async fn what_cannot_be_shown_is_refused() {
             "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)",
         ),
         (
-            "application/yaml",
+            "text/html",
             "/api/v1/namespaces/default/configmaps?watch=1",
             "only the following media types are accepted: application/json;stream=watch, \
              application/vnd.kubernetes.protobuf;stream=watch",
@@ -136,11 +136,7 @@ async fn what_cannot_be_shown_is_refused() {
     ] {
         let reply = client.with("accept", accept).get(path).await;
         assert_eq!(reply.status, 406, "{accept}");
-        if accept != "application/yaml" {
-            assert_eq!(reply.refusal(), (406, "NotAcceptable".to_owned(), message.to_owned()), "{accept}");
-        } else {
-            assert!(reply.text().contains("application/json;stream=watch"), "{}", reply.text());
-        }
+        assert_eq!(reply.refusal(), (406, "NotAcceptable".to_owned(), message.to_owned()), "{accept}");
     }
     let fallback = "application/json;as=Table;v=v9;g=meta.k8s.io,application/json";
     assert_eq!(client.with("accept", fallback).get(CONFIG_MAPS).await.ok(200)["kind"], "ConfigMapList");

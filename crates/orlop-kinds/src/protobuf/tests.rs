@@ -92,17 +92,17 @@ fn filled(ty: TypeId, seed: &mut u64, depth: usize) -> Value {
             Value::Object(all)
         }
         Shape::Struct(_) | Shape::Any => json!({}),
-        Shape::Pointer(_) if number % 3 == 0 || depth >= 9 => Value::Null,
+        Shape::Pointer(_) if number.is_multiple_of(3) || depth >= 9 => Value::Null,
         Shape::Pointer(inner) => filled(*inner, seed, depth),
         // An empty list is no list in protobuf.
-        Shape::List(_) | Shape::Map(_) if depth >= 9 || number % 3 == 0 => Value::Null,
+        Shape::List(_) | Shape::Map(_) if depth >= 9 || number.is_multiple_of(3) => Value::Null,
         Shape::List(inner) => (0..number % 3).map(|_| filled(*inner, seed, depth + 1)).collect(),
         Shape::Map(inner) => {
             let entries = (0..number % 3).map(|n| (format!("k{n}"), filled(*inner, seed, depth + 1)));
             Value::Object(entries.filter(|(_, value)| !value.is_null()).collect())
         }
         Shape::String => format!("s{}", number % 1000).into(),
-        Shape::Bool => (number % 2 == 0).into(),
+        Shape::Bool => number.is_multiple_of(2).into(),
         Shape::Int(least, most) => ((number as i64 - (1 << 30)).clamp(*least, *most)).into(),
         Shape::Float => (number as f64 / 8.0).into(),
         Shape::Bytes => "AAEC".into(),
@@ -110,11 +110,11 @@ fn filled(ty: TypeId, seed: &mut u64, depth: usize) -> Value {
         Shape::MicroTime => "2020-01-02T03:04:05.000006Z".into(),
         Shape::Duration => "1m0s".into(),
         Shape::Quantity => format!("{}m", number % 1000).into(),
-        Shape::IntOrString if number % 2 == 0 => "50%".into(),
+        Shape::IntOrString if number.is_multiple_of(2) => "50%".into(),
         Shape::IntOrString => (number as i32).into(),
         Shape::Raw | Shape::Json => json!({"a": [1, "b"]}),
         Shape::Fields => json!({"f:a": {}}),
-        Shape::SchemaOrBool(_) => (number % 2 == 0).into(),
+        Shape::SchemaOrBool(_) => number.is_multiple_of(2).into(),
         Shape::SchemaOrList(inner) => filled(*inner, seed, depth + 3),
         Shape::SchemaOrStrings(_) => json!(["a", "b"]),
     }
