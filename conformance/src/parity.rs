@@ -14,7 +14,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 
 /// Chapters about what the server does not do yet.
-const NOT_YET: [&str; 3] = ["policy", "quota-limits", "table"];
+const NOT_YET: [&str; 1] = ["table"];
 const TOKEN: &str = "parity";
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 
