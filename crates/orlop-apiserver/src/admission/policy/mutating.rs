@@ -203,7 +203,8 @@ impl Mutation {
     ) -> Result<Value, Failure> {
         let shown = &matched.kind;
         let version = api_version(&shown.group, &shown.version);
-        let Some(ty) = fields::merge_type(kind, shown) else {
+        let ty = fields::merge_type(kind, shown);
+        if ty.is_none() && shown.kind == kind.kind {
             return Err(Failure::Request(ApiError::new(
                 503,
                 "ServiceUnavailable",
@@ -213,7 +214,7 @@ impl Mutation {
                     shown.kind
                 ),
             )));
-        };
+        }
         if let Err(error) = &self.expression {
             return Err(Failure::Policy(error.to_string()));
         }
@@ -229,8 +230,14 @@ impl Mutation {
                 let mut configuration = value.to_configuration().map_err(Failure::Policy)?;
                 configuration["apiVersion"] = version.as_str().into();
                 configuration["kind"] = shown.kind.as_str().into();
-                merge(Typed::new(&ty), &object, &configuration)
-                    .map_err(|why| Failure::Policy(format!("error applying patch: {why}")))?
+                let merged = match &ty {
+                    Some(ty) => merge(Typed::new(ty), &object, &configuration),
+                    None => Err(format!(
+                        "failed to convert patch object to typed object: no corresponding type for {version}, Kind={}",
+                        shown.kind
+                    )),
+                };
+                merged.map_err(|why| Failure::Policy(format!("error applying patch: {why}")))?
             }
             Form::JsonPatch => {
                 let operations = value.to_patch().map_err(Failure::Policy)?;
