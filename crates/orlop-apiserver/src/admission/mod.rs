@@ -218,7 +218,7 @@ impl Admission {
             storage::set_ingress_class(server, attributes);
         }
         if self.on("MutatingAdmissionPolicy") {
-            self.policies.mutate(server, kind, attributes)?;
+            self.policies.mutate(server, kind, attributes).await?;
         }
         if self.on("MutatingAdmissionWebhook") {
             self.webhooks.mutate(server, kind, attributes).await?;
@@ -241,7 +241,7 @@ impl Admission {
             limits::validate(server, kind, attributes)?;
         }
         if self.on("ValidatingAdmissionPolicy") {
-            self.policies.validate(server, kind, attributes)?;
+            self.policies.validate(server, kind, attributes).await?;
         }
         if self.on("ValidatingAdmissionWebhook") {
             self.webhooks.validate(server, kind, attributes).await?;
