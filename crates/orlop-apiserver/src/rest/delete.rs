@@ -132,6 +132,14 @@ impl Call {
             self.check_preconditions(&live, options)?;
             let live = if admission == Admission::Due {
                 let mut attributes = self.attributes(Operation::Delete, options.reviewed(), options.dry_run);
+                if super::is_namespaces(&kind) || crate::crd::is_definition(&kind) {
+                    // The storage of these insists on the very object.
+                    let uid = object::meta_str(&live, "uid").to_owned();
+                    let preconditions = &mut attributes.options["preconditions"];
+                    if preconditions.get("uid").is_none() {
+                        object::set_at(preconditions, "uid", uid.into());
+                    }
+                }
                 attributes.old = live;
                 self.admit(&kind, &mut attributes).await?;
                 self.check_admitted(&kind, &mut attributes).await?;
@@ -167,10 +175,13 @@ impl Call {
     /// Removes an object; one that could have ended gracefully is marked first, as watchers expect.
     async fn remove_now(&self, mut stored: Stored, mut live: Value) -> Result<Option<Deleted>, ApiError> {
         let kind = &self.kind;
-        if kind.grace_seconds(&live, Some(0)).is_some() && !object::is_deleting(&live) {
+        let ends_gracefully = object::meta_i64(&live, "deletionGracePeriodSeconds").unwrap_or(0) > 0;
+        if kind.grace_seconds(&live, Some(0)).is_some() && (!object::is_deleting(&live) || ends_gracefully) {
             object::set_meta(&mut live, "deletionTimestamp", self.server.now());
             object::set_meta(&mut live, "deletionGracePeriodSeconds", 0);
-            bump_generation(&mut live);
+            if !ends_gracefully {
+                bump_generation(&mut live);
+            }
             let Ok(marked) = self.commit(Expect::At(stored.revision), live).await? else { return Ok(None) };
             live = marked;
             let Some(found) = self.server.store.get(&kind.table, &stored.key) else { return Ok(None) };

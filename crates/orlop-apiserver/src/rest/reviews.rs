@@ -16,6 +16,7 @@ impl Call {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let mut review = self.decode_body(options.field_validation)?;
         self.check_namespace(&mut review)?;
+        review = self.own_answered(review, &options);
         review = self.admit_answered(review, &options).await?;
         let kind = self.kind.clone();
         if kind.kind == "TokenReview" && object::text(&review["spec"], "token").is_empty() {
@@ -24,6 +25,9 @@ impl Call {
         let errors = validate::create(&kind.id(), &review);
         if !errors.is_empty() {
             return Err(ApiError::invalid(&kind.group, &kind.kind, "", &errors));
+        }
+        if kind.kind != "LocalSubjectAccessReview" {
+            self.check_answered(&review, &options).await?;
         }
         match kind.kind.as_str() {
             "SelfSubjectReview" => {
@@ -44,6 +48,7 @@ impl Call {
                     let why = format!("spec.resourceAttributes.namespace must match namespace: {namespace}");
                     return Err(ApiError::bad_request(why));
                 }
+                self.check_answered(&review, &options).await?;
                 let status =
                     self.access_status(&asked_user(&review["spec"]), &review["spec"], Some(&namespace));
                 review["status"] = status;

@@ -208,7 +208,8 @@ impl Call {
                 if let Ok(entries) = fields.to_parent(&owned) {
                     object::set_meta(&mut object, "managedFields", json!(entries));
                 }
-                Ok(Next { object, owned: true })
+                object::set_meta(&mut scale, "managedFields", json!(owned));
+                Ok(Next { object, owned: true, shown: Some(scale) })
             })
             .await?;
         Ok(Answer::Value(200, self.scale_of(&object)?))

@@ -26,6 +26,8 @@ pub(super) struct Next {
     pub(super) object: Value,
     /// Whether managed fields have been computed already (apply does it itself).
     pub(super) owned: bool,
+    /// What admission sees in place of the object.
+    pub(super) shown: Option<Value>,
 }
 
 /// What an update does when there is no object yet.
@@ -83,13 +85,7 @@ impl Call {
         self.admit(&kind, &mut attributes).await?;
         let mut object = attributes.object.take();
         self.dedup_owners(&mut object, When::Admitted);
-        let given = object::meta_str(&object, "resourceVersion").to_owned();
-        if !matches!(given.as_str(), "" | "0") {
-            return Err(ApiError::internal_plain(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
-        object::set_meta(&mut object, "resourceVersion", Value::Null);
+        self.check_namespace(&mut object)?;
         let mut tries = 0;
         loop {
             let mut candidate = object.clone();
@@ -101,7 +97,15 @@ impl Call {
             }
             attributes.object = candidate;
             self.check_admitted(&kind, &mut attributes).await?;
-            let candidate = attributes.object.take();
+            let mut candidate = attributes.object.take();
+            if !matches!(object::meta_str(&candidate, "resourceVersion"), "" | "0") {
+                let why = "resourceVersion should not be set on objects to be created";
+                return Err(ApiError::internal_plain(why));
+            }
+            object::set_meta(&mut candidate, "resourceVersion", Value::Null);
+            if attributes.rounds.patched {
+                candidate = kind.tidied(candidate);
+            }
             if options.dry_run {
                 if self.stored(&name).is_ok() {
                     return Err(ApiError::already_exists(&kind.group, &kind.plural, &name));
@@ -182,7 +186,7 @@ impl Call {
         self.kind.default(&mut object);
         let (object, created) = self
             .update_object(subresource, &options, if_absent, |_, _| {
-                Ok(Next { object: object.clone(), owned: false })
+                Ok(Next { object: object.clone(), owned: false, shown: None })
             })
             .await?;
         Ok(Answer::Value(if created { 201 } else { 200 }, object))
@@ -241,7 +245,7 @@ impl Call {
     ) -> Result<Option<Value>, ApiError> {
         let kind = self.kind.clone();
         let mut object = made.object;
-        self.check_version(&mut object, &live)?;
+        self.check_uid(&object, &live)?;
         if self.route.verb == "update" && subresource != "scale" {
             self.dedup_owners(&mut object, When::Requested);
         }
@@ -253,10 +257,11 @@ impl Call {
         let mut attributes = self.attributes(Operation::Update, shown, options.dry_run);
         if subresource == "scale" {
             // Admission sees scales, not what is scaled.
-            attributes.object = self.scale_with_owners(&object)?;
+            attributes.object = made.shown.unwrap_or_default();
             attributes.old = self.scale_with_owners(&live)?;
             self.admit(&kind, &mut attributes).await?;
             self.set_replicas(&mut object, &attributes.object);
+            self.check_version(&mut object, &live)?;
             object = self.prepare_update(subresource, object, &live, options.dry_run)?;
             attributes.object = self.scale_of(&object)?;
             attributes.old = self.scale_of(&live)?;
@@ -268,11 +273,16 @@ impl Call {
             attributes.old = live;
             self.admit(&kind, &mut attributes).await?;
             self.dedup_owners(&mut attributes.object, When::Admitted);
+            self.check_version(&mut attributes.object, &attributes.old)?;
+            self.check_namespace(&mut attributes.object)?;
             attributes.object =
                 self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
             self.check_admitted(&kind, &mut attributes).await?;
         }
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
+        if attributes.rounds.patched {
+            object = kind.tidied(object);
+        }
         object::copy_meta(&mut object, &live, "resourceVersion");
         keep_times(&live, &mut object);
         if options.dry_run {
@@ -356,6 +366,12 @@ impl Call {
             super::read::parse_version(given).map_err(ApiError::internal_plain)?;
             return Err(ApiError::modified(&kind.group, &kind.plural, name));
         }
+        Ok(())
+    }
+
+    /// An object that names its uid means that one and no later one of the same name.
+    fn check_uid(&self, object: &Value, live: &Value) -> Result<(), ApiError> {
+        let (kind, name) = (&self.kind, &self.route.name);
         let (given, current) = (object::meta_str(object, "uid"), object::meta_str(live, "uid"));
         if self.route.verb == "update" && !given.is_empty() && given != current {
             let why = format!(
