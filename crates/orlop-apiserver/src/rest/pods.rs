@@ -77,9 +77,41 @@ impl Call {
         if !ignores_budgets(&pod) {
             self.ask_budget(&pod, &options)?;
         }
+        if !options.dry_run {
+            self.say_evicted(&name, &mut options).await?;
+        }
         let stored = self.stored(&name)?;
         self.delete_stored(stored, &options, Admission::Done).await?;
         Ok(Answer::Value(201, success(201)))
+    }
+
+    /// Lets a pod say why it goes.
+    async fn say_evicted(&mut self, name: &str, options: &mut DeleteOptions) -> Result<(), ApiError> {
+        loop {
+            let stored = self.stored(name)?;
+            let live = self.kind.read(&stored);
+            self.check_preconditions(&live, options)?;
+            let mut conditions = live["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let condition = json!({
+                "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": self.server.now(),
+            });
+            match conditions.iter_mut().find(|known| known["type"] == condition["type"]) {
+                Some(known) if known["status"] == condition["status"] => return Ok(()),
+                Some(known) => *known = condition,
+                None => conditions.push(condition),
+            }
+            let mut next = live.clone();
+            object::set_at(&mut next, "status.conditions", Value::Array(conditions));
+            // Another writer may have been faster: look again.
+            if let Ok(next) = self.commit(Expect::At(stored.revision), next).await? {
+                self.server.committed(&self.kind, Some(&live), Some(&next));
+                if options.resource_version.is_some() {
+                    options.resource_version = Some(object::meta_str(&next, "resourceVersion").to_owned());
+                }
+                return Ok(());
+            }
+        }
     }
 
     /// Takes one disruption from the pod's budget, or says that there is none to take.

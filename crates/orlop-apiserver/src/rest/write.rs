@@ -260,7 +260,7 @@ impl Call {
             attributes.object = made.shown.unwrap_or_default();
             attributes.old = self.scale_with_owners(&live)?;
             self.admit(&kind, &mut attributes).await?;
-            self.set_replicas(&mut object, &attributes.object);
+            self.set_replicas(&mut object, &attributes.object)?;
             self.check_version(&mut object, &live)?;
             object = self.prepare_update(subresource, object, &live, options.dry_run)?;
             attributes.object = self.scale_of(&object)?;
@@ -291,11 +291,10 @@ impl Call {
         if object == live {
             return Ok(Some(live));
         }
-        if object::is_deleting(&object)
+        if object::is_deleting(&live)
             && object::finalizers(&object).is_empty()
-            && object::meta_i64(&object, "deletionGracePeriodSeconds").unwrap_or(0) == 0
+            && object::meta_i64(&live, "deletionGracePeriodSeconds").unwrap_or(0) == 0
             && !kind.keeps_finalizing(&object)
-            && !object::finalizers(&live).is_empty() | kind.keeps_finalizing(&live)
         {
             // Watchers see the state that was stored; the writer sees what it wrote.
             return Ok(self.remove(stored, live).ok().map(|_| object));

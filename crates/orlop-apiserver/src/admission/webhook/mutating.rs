@@ -69,7 +69,7 @@ impl Webhooks {
                                 attributes.rounds.owners = Some(owners.unwrap_or_default());
                             }
                             attributes.object = if matched.is_converted(attributes) {
-                                kind.convert_for(server, object, &kind.api_version()).await?
+                                kind.convert_shown(server, object, &kind.api_version()).await?
                             } else {
                                 object
                             };
