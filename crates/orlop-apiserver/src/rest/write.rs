@@ -106,6 +106,7 @@ impl Call {
             if attributes.rounds.patched {
                 candidate = kind.tidied(candidate);
             }
+            kind.settle(&mut candidate);
             if options.dry_run {
                 if self.stored(&name).is_ok() {
                     return Err(ApiError::already_exists(&kind.group, &kind.plural, &name));
@@ -153,7 +154,6 @@ impl Call {
         for warning in kind.warnings(&object, None) {
             self.warn(warning);
         }
-        kind.settle(&mut object);
         Ok(object)
     }
 
@@ -283,6 +283,7 @@ impl Call {
         if attributes.rounds.patched {
             object = kind.tidied(object);
         }
+        kind.settle(&mut object);
         object::copy_meta(&mut object, &live, "resourceVersion");
         keep_times(&live, &mut object);
         if options.dry_run {
@@ -343,7 +344,6 @@ impl Call {
         for warning in kind.warnings(&object, Some(live)) {
             self.warn(warning);
         }
-        kind.settle(&mut object);
         Ok(object)
     }
 
