@@ -76,6 +76,14 @@ impl Kind {
         }
     }
 
+    /// A custom object without what its kind does not declare.
+    pub(crate) fn tidied(&self, object: Value) -> Value {
+        match &self.source {
+            Source::Custom(custom) => custom.conformed(object, &self.api_version()),
+            Source::BuiltIn(_) => object,
+        }
+    }
+
     /// Sets what the writer left out.
     pub(crate) fn default(&self, object: &mut Value) {
         match &self.source {
