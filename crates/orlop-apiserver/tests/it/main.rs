@@ -10,6 +10,8 @@ mod lifecycle;
 mod lists;
 mod objects;
 mod paths;
+mod policies;
 mod properties;
+mod quotas;
 mod subresources;
 mod watches;
