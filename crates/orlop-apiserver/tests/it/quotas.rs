@@ -1,7 +1,7 @@
-//! Limit ranges and quotas: defaults, bounds, and what is charged when.
+//! Limit ranges, quotas and accounts: defaults, bounds, and what is charged when.
 
-use crate::client::{Client, MERGE_PATCH, Object as _, admin};
-use crate::objects::{CONFIG_MAPS, PODS, config_map, pod};
+use crate::client::{Client, MERGE_PATCH, Object as _, admin, builder};
+use crate::objects::{ACCOUNTS, CONFIG_MAPS, PODS, config_map, pod};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "/api/v1/namespaces/default";
@@ -221,4 +221,59 @@ async fn claims_count_by_storage_class() {
         "{message}"
     );
     assert_eq!(used(&client, "q").await["requests.storage"], "6Gi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_run_as_their_account_with_its_token_and_secrets() {
+    let server = builder().0.enable_admission("ServiceAccount").build();
+    let client = Client::admin(&server);
+    let account = json!({
+        "metadata": {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}},
+        "secrets": [{"name": "known"}], "imagePullSecrets": [{"name": "pull"}],
+    });
+    let (_, _, message) = client.post(PODS, &of_account("x", json!({}))).await.refusal();
+    let missing = "error looking up service account default/a: serviceaccount \"a\" not found";
+    assert_eq!(message, format!("pods \"x\" is forbidden: {missing}"));
+    client.create(ACCOUNTS, &account).await;
+    let created = client.create(PODS, &of_account("x", json!({}))).await;
+    let volume = &created["spec"]["volumes"][0];
+    assert!(volume["name"].as_str().is_some_and(|name| name.starts_with("kube-api-access-")), "{volume}");
+    assert_eq!(
+        volume["projected"]["sources"][0]["serviceAccountToken"],
+        json!({"path": "token", "expirationSeconds": 3607})
+    );
+    assert_eq!(
+        created["spec"]["containers"][0]["volumeMounts"],
+        json!([{"name": volume["name"], "readOnly": true, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}])
+    );
+    assert_eq!(created["spec"]["imagePullSecrets"], json!([{"name": "pull"}]));
+    let bare = client.create(PODS, &of_account("y", json!({"automountServiceAccountToken": false}))).await;
+    assert_eq!(bare["spec"]["volumes"], Value::Null);
+    for (fields, why) in [
+        (
+            json!({"imagePullSecrets": [{"name": "z"}]}),
+            "imagePullSecrets[0].name=\"z\" is not allowed because service account a does not reference that imagePullSecret",
+        ),
+        (
+            json!({"volumes": [{"name": "v", "secret": {"secretName": "z"}}]}),
+            "volume with secret.secretName=\"z\" is not allowed because service account a does not reference that secret",
+        ),
+        (
+            json!({"containers": [{"name": "c", "image": "i", "envFrom": [{"secretRef": {"name": "z"}}]}]}),
+            "container c with envFrom referencing secret.secretName=\"z\" is not allowed because service account a does \
+             not reference that secret",
+        ),
+    ] {
+        let (code, _, message) = client.post(PODS, &of_account("z", fields)).await.refusal();
+        assert_eq!((code, message), (403, format!("pods \"z\" is forbidden: {why}")));
+    }
+}
+
+fn of_account(name: &str, fields: Value) -> Value {
+    let mut pod = pod(name);
+    pod["spec"]["serviceAccountName"] = "a".into();
+    for (field, value) in fields.as_object().into_iter().flatten() {
+        pod["spec"][field] = value.clone();
+    }
+    pod
 }
