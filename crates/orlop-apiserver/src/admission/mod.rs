@@ -234,6 +234,7 @@ impl Admission {
             let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
             server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;
         }
+        policy::access::check(server, kind, attributes)?;
         if self.on("LimitRanger") {
             limits::validate(server, kind, attributes)?;
         }
