@@ -25,16 +25,20 @@ func main() {
 	if *source == "" {
 		*source = moduleDir()
 	}
+	known := knownVersions(filepath.Join(*source, "api/openapi-spec/swagger.json"))
 	groups := readDiscovery(filepath.Join(*source, "api/discovery"))
+	schemas, descriptions := openAPI(filepath.Join(*source, "api/openapi-spec/v3"), groups)
 	for _, file := range []struct {
 		name string
 		data []byte
 	}{
 		{"discovery.json.gz", compress(encode(groups))},
 		{"types.tsv.gz", compress(typeTable(groups))},
-		{"openapi.bin", openAPI(filepath.Join(*source, "api/openapi-spec/v3"), groups)},
+		{"openapi.bin", schemas},
+		{"descriptions.bin", descriptions},
 		{"rbac.json.gz", compress(encode(bootstrapPolicy(filepath.Join(*source,
 			"plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata"))))},
+		{"versions.json", append(encode(known), '\n')},
 		{"columns.json.gz", compress(encode(printerColumns(filepath.Join(*source,
 			"pkg/printers/internalversion/printers.go"))))},
 	} {

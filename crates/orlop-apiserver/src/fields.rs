@@ -76,8 +76,8 @@ struct KindVersions<'a> {
 
 impl<'a> KindVersions<'a> {
     fn of(kind: &'a Kind, conversions: Option<&'a Conversions>) -> Self {
-        let conversions = conversions.filter(|_| kind.is_converted_by_webhook());
         static NONE: BTreeMap<String, ObjectType> = BTreeMap::new();
+        let conversions = conversions.filter(|_| kind.is_converted_by_webhook());
         let types = match &kind.source {
             Source::BuiltIn(_) => built_in_types(kind).unwrap_or(&NONE),
             Source::Custom(custom) => custom.object_types(),
@@ -130,7 +130,6 @@ impl Kind {
     }
 
     /// The same for a write whose conversions take time: if some are missing, the result does not count.
-    #[expect(clippy::too_many_arguments, reason = "a write is all of these")]
     fn own_with(
         &self,
         conversions: Option<&Conversions>,

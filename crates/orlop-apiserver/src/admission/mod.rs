@@ -20,6 +20,7 @@ use crate::kind::Kind;
 use crate::object;
 use crate::server::Inner;
 use crate::status::ApiError;
+use orlop_merge::managed;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -103,6 +104,8 @@ pub(crate) struct Rounds {
     /// Set in the first round to have a second one.
     pub(crate) wanted: bool,
     pub(crate) webhooks: webhook::Reinvocation,
+    /// The managed fields before someone outside changed the object.
+    pub(crate) owners: Option<Value>,
     /// What mutating policies remember of the first round.
     pub(crate) policies: policy::Memory,
 }
@@ -171,6 +174,7 @@ impl Admission {
             attributes.rounds.again = true;
             self.mutate_once(server, kind, attributes).await?;
         }
+        restore_owners(attributes);
         Ok(())
     }
 
@@ -252,6 +256,20 @@ impl Admission {
             quota::charge(server, kind, attributes)?;
         }
         Ok(())
+    }
+}
+
+/// Puts managed fields back that someone outside has made unreadable.
+fn restore_owners(attributes: &mut Attributes) {
+    let Some(owners) = attributes.rounds.owners.take() else { return };
+    let entries =
+        attributes.object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if let Err(why) = managed::check(entries) {
+        object::set_meta(&mut attributes.object, "managedFields", owners);
+        attributes.warn(format!(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated \
+             mutating admission controller; please fix your requests: {why}"
+        ));
     }
 }
 

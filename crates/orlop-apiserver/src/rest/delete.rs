@@ -1,7 +1,7 @@
 //! Deleting: at once, gracefully, or when the last finalizer is gone.
 
-use super::Call;
 use super::render::Answer;
+use super::{Call, OVERTAKEN_MAX};
 use crate::admission::Operation;
 use crate::negotiate;
 use crate::object::{self, Stored};
@@ -126,7 +126,8 @@ impl Call {
         admission: Admission,
     ) -> Result<Deleted, ApiError> {
         let kind = self.kind.clone();
-        loop {
+        let name = stored.key.as_str().rsplit('/').next().unwrap_or_default().to_owned();
+        for _ in 0..OVERTAKEN_MAX {
             stored = kind.translate_one(&self.server, stored).await?;
             let live = kind.read(&stored);
             self.check_preconditions(&live, options)?;
@@ -157,11 +158,9 @@ impl Call {
                 return Ok(done);
             }
             // Another writer was faster: look again.
-            stored =
-                self.server.store.get(&kind.table, &stored.key).ok_or_else(|| {
-                    self.not_found(stored.key.as_str().rsplit('/').next().unwrap_or_default())
-                })?;
+            stored = self.server.store.get(&kind.table, &stored.key).ok_or_else(|| self.not_found(&name))?;
         }
+        Err(ApiError::modified(&kind.group, &kind.plural, &name))
     }
 
     /// Removes an object; one that could have ended gracefully is marked first, as watchers expect.
@@ -247,7 +246,7 @@ impl Call {
         Some(next)
     }
 
-    fn check_preconditions(&self, live: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+    pub(super) fn check_preconditions(&self, live: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
         let name = object::meta_str(live, "name");
         let conflict = |why: String| Err(ApiError::conflict(&self.kind.group, &self.kind.kind, name, &why));
         let (uid, version) = (object::meta_str(live, "uid"), object::meta_str(live, "resourceVersion"));

@@ -1,11 +1,12 @@
 //! Writing: create and update, and the steps that every write takes on its way to the store.
 
 use super::Call;
+use super::owners::When;
 use super::render::Answer;
 use crate::admission::Operation;
 use crate::object::{self, Stored};
 use crate::options::{WriteOptions, WriteVerb};
-use crate::services::Allocation;
+use crate::services::{Allocation, Claim};
 use crate::status::ApiError;
 use orlop_kinds::strategy::Context;
 use orlop_merge::managed::keep_times;
@@ -64,6 +65,9 @@ impl Call {
         let kind = self.kind.clone();
         let submitted = (kind.plural == "jobs").then(|| object.clone());
         kind.default(&mut object);
+        if self.route.verb != "patch" {
+            self.dedup_owners(&mut object, When::Requested);
+        }
         if !owned {
             object = kind.own_converted(&self.server, None, object, &self.manager(options), "").await;
         }
@@ -78,6 +82,7 @@ impl Call {
         attributes.object = object;
         self.admit(&kind, &mut attributes).await?;
         let mut object = attributes.object.take();
+        self.dedup_owners(&mut object, When::Admitted);
         let given = object::meta_str(&object, "resourceVersion").to_owned();
         if !matches!(given.as_str(), "" | "0") {
             return Err(ApiError::internal_plain(
@@ -89,7 +94,8 @@ impl Call {
         loop {
             let mut candidate = object.clone();
             let generated = self.name_object(&mut candidate);
-            candidate = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
+            let claim;
+            (candidate, claim) = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
             let name = object::meta_str(&candidate, "name").to_owned();
             if generated {
                 attributes.name.clone_from(&name);
@@ -105,6 +111,7 @@ impl Call {
             }
             match self.commit(Expect::Absent, candidate).await? {
                 Ok(created) => {
+                    claim.map(Claim::keep);
                     self.server.committed(&kind, None, Some(&created));
                     return Ok(created);
                 }
@@ -128,14 +135,14 @@ impl Call {
         mut object: Value,
         submitted: Option<&Value>,
         dry_run: bool,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<(Value, Option<Claim>), ApiError> {
         let kind = self.kind.clone();
         object::set_meta(&mut object, "creationTimestamp", self.server.now());
         object::set_meta(&mut object, "uid", self.server.rng.uuid());
         let user = self.user.info();
         let now = self.server.now();
         let allocation = Allocation { live: None, dry_run };
-        self.server.allocate(&kind, &mut object, allocation)?;
+        let claim = self.server.allocate(&kind, &mut object, allocation)?;
         kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted });
         let errors = kind.validate_create(&object);
         if !errors.is_empty() {
@@ -145,7 +152,7 @@ impl Call {
             self.warn(warning);
         }
         kind.settle(&mut object);
-        Ok(object)
+        Ok((object, claim))
     }
 
     /// Generates a name if one is asked for.
@@ -200,8 +207,14 @@ impl Call {
                 }
                 self.authorize_create(&name)?;
                 let made = next(self, None)?;
-                let object = self.create_object(made.object, options, made.owned).await?;
-                return Ok((object, true));
+                match self.create_object(made.object, options, made.owned).await {
+                    // Another writer created it first: what is there is changed instead.
+                    Err(error) if error.reason() == "AlreadyExists" && tries < UPDATE_TRIES => {
+                        tries += 1;
+                        continue;
+                    }
+                    created => return Ok((created?, true)),
+                }
             };
             let stored = self.kind.translate_one(&self.server, stored).await?;
             let live = self.kind.read(&stored);
@@ -237,11 +250,15 @@ impl Call {
         let kind = self.kind.clone();
         let mut object = made.object;
         self.check_version(&mut object, &live)?;
+        if self.route.verb == "update" && subresource != "scale" {
+            self.dedup_owners(&mut object, When::Requested);
+        }
         if !made.owned {
             let manager = self.manager(options);
             object = kind.own_converted(&self.server, Some(&live), object, &manager, subresource).await;
         }
         let shown = options.reviewed("UpdateOptions");
+        let claim;
         let mut attributes = self.attributes(Operation::Update, shown, options.dry_run);
         if subresource == "scale" {
             // Admission sees scales, not what is scaled.
@@ -249,7 +266,7 @@ impl Call {
             attributes.old = self.scale_with_owners(&live)?;
             self.admit(&kind, &mut attributes).await?;
             self.set_replicas(&mut object, &attributes.object);
-            object = self.prepare_update(subresource, object, &live, options.dry_run)?;
+            (object, claim) = self.prepare_update(subresource, object, &live, options.dry_run)?;
             attributes.object = self.scale_of(&object)?;
             attributes.old = self.scale_of(&live)?;
             self.check_admitted(&kind, &mut attributes).await?;
@@ -259,8 +276,10 @@ impl Call {
             attributes.object = object;
             attributes.old = live;
             self.admit(&kind, &mut attributes).await?;
-            attributes.object =
-                self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
+            self.dedup_owners(&mut attributes.object, When::Admitted);
+            let admitted = attributes.object.take();
+            (attributes.object, claim) =
+                self.prepare_update(subresource, admitted, &attributes.old, options.dry_run)?;
             self.check_admitted(&kind, &mut attributes).await?;
         }
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
@@ -283,6 +302,7 @@ impl Call {
         }
         match self.commit(Expect::At(stored.revision), object).await? {
             Ok(updated) => {
+                claim.map(Claim::keep);
                 self.server.committed(&kind, Some(&live), Some(&updated));
                 Ok(Some(updated))
             }
@@ -297,16 +317,18 @@ impl Call {
         mut object: Value,
         live: &Value,
         dry_run: bool,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<(Value, Option<Claim>), ApiError> {
         let kind = self.kind.clone();
         object::copy_meta(&mut object, live, "generation");
         object::set_meta(&mut object, "selfLink", Value::Null);
         let user = self.user.info();
         let now = self.server.now();
         let context = Context { now: &now, user: Some(&user), submitted: None };
-        if subresource.is_empty() {
-            self.server.allocate(&kind, &mut object, Allocation { live: Some(live), dry_run })?;
-        }
+        let claim = if subresource.is_empty() {
+            self.server.allocate(&kind, &mut object, Allocation { live: Some(live), dry_run })?
+        } else {
+            None
+        };
         kind.prepare_update(subresource, &mut object, live, &context);
         if object::meta_str(&object, "uid").is_empty() {
             object::copy_meta(&mut object, live, "uid");
@@ -326,7 +348,7 @@ impl Call {
             self.warn(warning);
         }
         kind.settle(&mut object);
-        Ok(object)
+        Ok((object, claim))
     }
 
     /// Optimistic locking: the object must name the version it changes, or be of a kind that needs not.
@@ -490,36 +512,42 @@ impl crate::server::Inner {
         Ok(kind.after_storage(object))
     }
 
-    /// Removes an object whose last state is `last`.
+    /// Removes an object whose last state is `last`, with all that follows from it.
     pub(crate) fn remove(
         &self,
         kind: &crate::kind::Kind,
         stored: &Stored,
         last: Value,
     ) -> Result<Stored, Conflict<crate::object::Header>> {
-        let mut kept = last;
+        let entry = self.erase(kind, stored, last.clone())?;
+        self.committed(kind, Some(&last), None);
+        Ok(entry)
+    }
+
+    /// Removes an object and nothing else.
+    pub(crate) fn erase(
+        &self,
+        kind: &crate::kind::Kind,
+        stored: &Stored,
+        mut last: Value,
+    ) -> Result<Stored, Conflict<crate::object::Header>> {
         // What a webhook would have to make is there already.
         let as_it_was =
             kind.is_stored_by_webhook().then(|| self.store.get(&kind.table, &stored.key)).flatten();
-        let entry = self.store.commit(
-            &kind.table,
-            &stored.key,
-            Expect::At(stored.revision),
-            self.now_ms(),
-            |revision| {
-                object::set_revision(&mut kept, revision);
-                let (body, header) = match &as_it_was {
-                    Some(entry) => {
-                        let mut object = object::decode(&entry.body);
-                        object::set_revision(&mut object, revision);
-                        object::encode(&object, entry.header.schema)
-                    }
-                    None => object::encode(&kind.to_storage(&kept), kind.schema_state()),
-                };
-                Change::Delete { body, header }
-            },
-        )?;
-        self.committed(kind, Some(&kept), None);
-        Ok(entry)
+        let expect = Expect::At(stored.revision);
+        self.store.commit(&kind.table, &stored.key, expect, self.now_ms(), |revision| {
+            let (body, header) = match &as_it_was {
+                Some(entry) => {
+                    let mut object = object::decode(&entry.body);
+                    object::set_revision(&mut object, revision);
+                    object::encode(&object, entry.header.schema)
+                }
+                None => {
+                    object::set_revision(&mut last, revision);
+                    object::encode(&kind.to_storage(&last), kind.schema_state())
+                }
+            };
+            Change::Delete { body, header }
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! OpenAPI definitions, unpacked one Go package at a time, and the v3 documents built from them.
 //!
 //! Definitions are generated; paths are built here from discovery, with the operations, parameters and
-//! extensions that clients look at. Descriptions and the deprecated `watch/` paths are left out.
+//! extensions that clients look at. Descriptions of operations and the deprecated `watch/` paths are left out.
 
 use super::{Catalog, Resource, Shape, Version, unpack};
 use serde_json::{Map, Value, json};
@@ -108,9 +108,12 @@ fn reach(catalog: &Catalog, node: &Value, into: &mut BTreeMap<String, Value>) {
     let mut pending = Vec::new();
     references(node, &mut pending);
     while let Some(name) = pending.pop() {
-        if let (false, Some(schema)) = (into.contains_key(&name), catalog.definition(&name)) {
-            into.insert(name, schema.clone());
-            references(schema, &mut pending);
+        if into.contains_key(&name) {
+            continue;
+        }
+        if let Some(schema) = catalog.described_definition(&name) {
+            references(&schema, &mut pending);
+            into.insert(name, schema);
         }
     }
 }

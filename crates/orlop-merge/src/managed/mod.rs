@@ -58,6 +58,11 @@ pub enum ApplyError {
     Internal(String),
 }
 
+/// Says why entries cannot be managed fields, if they cannot.
+pub fn check(entries: &[Value]) -> Result<(), String> {
+    Managed::decode(entries).map(|_| ())
+}
+
 /// The new object with the ownership that follows from writing it over the live one (none when it is created).
 ///
 /// Never fails: where ownership cannot be told, it is dropped.

@@ -2,8 +2,8 @@
 
 use super::review::{self, Consent, Phase, Refusal};
 use super::{Webhooks, shown};
-use crate::admission::Attributes;
 use crate::admission::matching::{self, Matched};
+use crate::admission::{Attributes, Gvk};
 use crate::kind::Kind;
 use crate::object;
 use crate::server::Inner;
@@ -63,6 +63,10 @@ impl Webhooks {
                     match patched(&hook.name, &consent, &matched, kind, shown.object) {
                         Ok(None) => (false, None),
                         Ok(Some((object, changed))) => {
+                            if attributes.rounds.owners.is_none() {
+                                let owners = attributes.object.pointer("/metadata/managedFields").cloned();
+                                attributes.rounds.owners = Some(owners.unwrap_or_default());
+                            }
                             attributes.object = if matched.is_converted(attributes) {
                                 kind.convert_for(server, object, &kind.api_version()).await?
                             } else {
@@ -145,20 +149,31 @@ fn decoded(matched: &Matched, kind: &Kind, value: Value) -> Result<Value, String
              \"pkg/api/legacyscheme/scheme.go:30\""
         ));
     }
-    match catalog().type_of(group, version, &matched.kind.kind) {
-        Some(id) if kind.custom().is_none() || matched.kind.kind != kind.kind => {
+    match (kind.custom().filter(|_| matched.kind.group == kind.group), is_own(matched, kind)) {
+        (Some(_), true) => kind.decode_custom(value).map(|(object, _)| object),
+        (Some(custom), false) => Ok(custom.conformed(value, &wanted)),
+        (None, _) => {
+            let id = catalog().type_of(group, version, &matched.kind.kind);
+            let id = id.ok_or_else(|| format!("no type for {} in {wanted}", matched.kind.kind))?;
             codec::decode(id, value).map(|decoded| decoded.value).map_err(|why| why.to_string())
         }
-        _ => kind.decode_custom(value).map(|(object, _)| object),
     }
 }
 
+/// Whether an object is shown as what the request is about.
+fn is_own(matched: &Matched, kind: &Kind) -> bool {
+    matched.kind == Gvk::of(kind)
+}
+
 fn default(matched: &Matched, kind: &Kind, object: &mut Value) {
-    let own = crate::admission::Gvk::of(kind);
-    if matched.kind == own {
-        kind.default(object);
-    } else if let Some(id) = catalog().type_of(&matched.kind.group, &matched.kind.version, &matched.kind.kind)
-    {
-        defaults::default_object(id, object);
+    let (group, version) = (&matched.kind.group, &matched.kind.version);
+    match kind.custom().filter(|_| matched.kind.group == kind.group) {
+        _ if is_own(matched, kind) => kind.default(object),
+        Some(custom) => custom.default_in(object, &crate::route::api_version(group, version)),
+        None => {
+            if let Some(id) = catalog().type_of(group, version, &matched.kind.kind) {
+                defaults::default_object(id, object);
+            }
+        }
     }
 }
