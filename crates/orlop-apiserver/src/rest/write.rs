@@ -500,7 +500,7 @@ impl Call {
 
 impl crate::kind::Kind {
     /// 422 for an object; the kind is the one that the object gives itself.
-    fn refuse(&self, object: &Value, errors: &[FieldError]) -> ApiError {
+    pub(crate) fn refuse(&self, object: &Value, errors: &[FieldError]) -> ApiError {
         ApiError::invalid(
             self.error_group(),
             object::text(object, "kind"),

@@ -4,6 +4,7 @@
 //! Policies are compiled once and kept until one of them or one of their bindings is written, so that they take
 //! effect with the write. A policy without a binding does nothing.
 
+pub(super) mod access;
 mod mutating;
 mod params;
 mod validating;

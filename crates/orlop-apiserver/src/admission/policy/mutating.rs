@@ -286,12 +286,18 @@ fn decode(
     shown: &str,
     form: Form,
 ) -> Result<Value, Failure> {
+    let internal = |why: &str| Failure::Request(ApiError::internal(why));
     if matches!(kind.source, Source::Custom(_)) && attributes.object_kind.kind == kind.kind {
-        return Ok(object);
+        return kind.decode_custom(object).map(|(object, _)| object).map_err(|why| internal(&why));
     }
     let (group, bare) = version.rsplit_once('/').unwrap_or(("", version));
+    let given = object::text(&object, "kind");
+    if catalog().type_of(group, bare, given).is_none() {
+        return Err(internal(&format!(
+            "no kind \"{given}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
     let Some(ty) = catalog().type_of(group, bare, shown) else { return Ok(object) };
-    let internal = |why: &str| Failure::Request(ApiError::internal(why));
     let decoded = codec::decode(ty, object).map_err(|why| internal(&why.to_string()))?;
     if form == Form::JsonPatch && !decoded.strict.is_empty() {
         return Err(internal(&format!("strict decoding error: {}", decoded.strict.join(", "))));
