@@ -5,7 +5,6 @@ use crate::object::{self, Header};
 use crate::server::Lasting;
 use bytes::Bytes;
 use orlop_journal::{Disk, Keep, OpenError};
-use orlop_store::Revision;
 use serde_json::Value;
 use std::future::Future;
 use std::io::Write as _;
@@ -29,8 +28,8 @@ impl Keep for Header {
 }
 
 impl Lasting for Disk<Header> {
-    fn settled(&self, revision: Revision) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
-        Box::pin(async move { Disk::settled(self, revision).await.map_err(|broken| broken.to_string()) })
+    fn settled(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async move { Disk::settled(self).await.map_err(|broken| broken.to_string()) })
     }
 }
 

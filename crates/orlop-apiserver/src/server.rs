@@ -12,7 +12,7 @@ use crate::route::Route;
 use crate::services::{Addresses, Allocation, Claim};
 use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
-use orlop_store::{Journal, Key, Revision, Store};
+use orlop_store::{Journal, Key, Store};
 use serde_json::Value;
 use std::future::Future;
 use std::pin::Pin;
@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// A journal that says when changes are safe.
 pub(crate) trait Lasting: Journal<Header> {
-    /// Ready when everything up to a revision is on the disk, or when it never will be.
-    fn settled(&self, revision: Revision) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+    /// Ready when everything that has been recorded so far is on the disk, or when it never will be.
+    fn settled(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 }
 
 /// Everything that requests share.
@@ -73,7 +73,7 @@ impl Inner {
         match &self.disk {
             None => Ok(()),
             Some(disk) => {
-                let settled = disk.settled(self.store.revision()).await;
+                let settled = disk.settled().await;
                 settled
                     .map_err(|why| ApiError::internal(&format!("the change is not safe on the disk: {why}")))
             }

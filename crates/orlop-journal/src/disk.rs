@@ -88,8 +88,9 @@ impl<H: Keep> Disk<H> {
         Ok((Self { shared, durable, syncer: Some(syncer), _lock: lock }, state))
     }
 
-    /// Ready when everything up to `revision` is on the disk.
-    pub async fn settled(&self, revision: Revision) -> Result<(), Broken> {
+    /// Ready when everything that has been recorded so far is on the disk.
+    pub async fn settled(&self) -> Result<(), Broken> {
+        let revision = self.shared.tail().appended;
         let mut durable = self.durable.clone();
         let reached =
             durable.wait_for(|durable| durable.as_ref().is_ok_and(|d| *d >= revision) || durable.is_err());

@@ -7,6 +7,8 @@ mod conversions;
 mod deletion;
 mod discovery;
 mod embedding;
+#[cfg(feature = "persistence")]
+mod kept;
 mod lifecycle;
 mod lists;
 mod objects;
@@ -16,6 +18,7 @@ mod policies;
 mod properties;
 mod protobuf;
 mod quotas;
+mod races;
 mod subresources;
 mod tables;
 mod watches;

@@ -163,10 +163,10 @@ async fn a_change_settles() {
     for key in 0..100 {
         write(&store, key, "x");
         if key % 10 == 0 {
-            disk.settled(store.revision()).await.expect("the disk works");
+            disk.settled().await.expect("the disk works");
         }
     }
-    disk.settled(store.revision()).await.expect("the disk works");
+    disk.settled().await.expect("the disk works");
 }
 
 #[test]
