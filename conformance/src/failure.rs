@@ -15,6 +15,12 @@ impl Failure {
         Self { what: what.into(), cause: None }
     }
 
+    /// Says when it happened.
+    pub(crate) fn during(mut self, when: &str) -> Self {
+        self.what = format!("{when}: {}", self.what);
+        self
+    }
+
     pub(crate) fn print(&self) {
         say(format_args!("error: {}", self.what));
         let mut cause = self.cause.as_deref().map(|cause| cause as &dyn Error);

@@ -1,6 +1,8 @@
-//! Real programs and real figures: `parity` replays recorded answers, `bench` measures.
+//! Real programs and real figures: `parity` replays recorded answers, `bench` measures,
+//! `crash` kills.
 
 mod bench;
+mod crash;
 mod failure;
 mod output;
 mod parity;
@@ -22,6 +24,8 @@ enum Command {
     Parity(parity::Args),
     /// Measure start, throughput, fan-out, memory and growth
     Bench(bench::Args),
+    /// Kill a cluster that is kept in a directory, again and again, and see that nothing is lost
+    Crash(crash::Args),
 }
 
 #[tokio::main]
@@ -29,6 +33,7 @@ async fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Parity(args) => parity::run(&args).await,
         Command::Bench(args) => bench::run(&args).await,
+        Command::Crash(args) => crash::run(&args).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

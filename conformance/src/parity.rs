@@ -13,8 +13,6 @@ use std::path::{Path, PathBuf};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
-/// Chapters about what the server does not do yet.
-const NOT_YET: [&str; 3] = ["policy", "quota-limits", "table"];
 const TOKEN: &str = "parity";
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -76,7 +74,6 @@ fn all_chapters(corpus: &Path) -> Result<Vec<String>, Failure> {
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut chapters: Vec<String> =
         names.filter_map(|name| Some(name.strip_suffix(".jsonl.gz")?.to_owned())).collect();
-    chapters.retain(|chapter| !NOT_YET.contains(&chapter.as_str()));
     chapters.sort();
     Ok(chapters)
 }

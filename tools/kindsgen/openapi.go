@@ -11,23 +11,29 @@ import (
 
 const refPrefix = "#/components/schemas/"
 
-// openAPI packs the definitions that the served group-versions use, one compressed block per Go package, so
-// that a server unpacks only the packages it is asked about. The first line is the index: package, offset
-// and length of each block. A block has a line `name TAB schema` per definition.
-func openAPI(dir string, groups []Group) []byte {
+// openAPI packs the definitions that the served group-versions use, and their descriptions apart from them:
+// most readers need the structure only. A definition's own description has the key "".
+func openAPI(dir string, groups []Group) (schemas, descriptions []byte) {
 	definitions := map[string]any{}
 	for _, group := range groups {
 		for _, version := range group.Versions {
-			file := "apis__" + group.Name + "__" + version.Name + "_openapi.json"
-			if group.Name == "" {
-				file = "api__" + version.Name + "_openapi.json"
-			}
-			collect(filepath.Join(dir, file), definitions)
+			collect(filepath.Join(dir, documentName(group.Name, version.Name)), definitions)
 		}
 	}
 	for _, file := range []string{"api_openapi.json", "apis_openapi.json", "version_openapi.json"} {
 		collect(filepath.Join(dir, file), definitions)
 	}
+	texts := map[string]any{}
+	for name, definition := range definitions {
+		texts[name] = takeDescriptions(definition.(map[string]any))
+	}
+	return pack(definitions), pack(texts)
+}
+
+// pack writes one compressed block per Go package, so that a server unpacks only the packages it is asked
+// about. The first line is the index: package, offset and length of each block. A block has a line
+// `name TAB JSON` per definition.
+func pack(definitions map[string]any) []byte {
 	packages := map[string]*bytes.Buffer{}
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		pkg := name[:strings.LastIndex(name, ".")]
@@ -46,13 +52,20 @@ func openAPI(dir string, groups []Group) []byte {
 	return append(append(encode(index), '\n'), blocks.Bytes()...)
 }
 
+// documentName is the file of a group-version's document.
+func documentName(group, version string) string {
+	if group == "" {
+		return "api__" + version + "_openapi.json"
+	}
+	return "apis__" + group + "__" + version + "_openapi.json"
+}
+
 func collect(path string, into map[string]any) {
 	var document struct {
 		Components struct{ Schemas map[string]any }
 	}
 	readJSON(path, &document)
 	for name, schema := range document.Components.Schemas {
-		strip(schema, false)
 		firstGroupOnly(schema)
 		if before, ok := into[name]; ok && !bytes.Equal(encode(before), encode(schema)) {
 			check(fmt.Errorf("%s differs between documents", name))
@@ -61,21 +74,21 @@ func collect(path string, into map[string]any) {
 	}
 }
 
-// strip removes descriptions, but not properties that are called so.
-func strip(schema any, properties bool) {
-	switch node := schema.(type) {
-	case map[string]any:
-		if _, text := node["description"].(string); text && !properties {
-			delete(node, "description")
-		}
-		for key, child := range node {
-			strip(child, key == "properties" && !properties)
-		}
-	case []any:
-		for _, child := range node {
-			strip(child, false)
+// takeDescriptions moves the descriptions of a definition and its properties out of it; there are no others.
+func takeDescriptions(definition map[string]any) map[string]any {
+	texts := map[string]any{}
+	take := func(key string, schema map[string]any) {
+		if text, ok := schema["description"].(string); ok {
+			texts[key] = text
+			delete(schema, "description")
 		}
 	}
+	take("", definition)
+	properties, _ := definition["properties"].(map[string]any)
+	for name, property := range properties {
+		take(name, property.(map[string]any))
+	}
+	return texts
 }
 
 // firstGroupOnly drops what depends on the document: option kinds belong to every group.

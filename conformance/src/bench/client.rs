@@ -1,8 +1,13 @@
 //! Requests as bytes, so that what is measured is the server and not the client's types.
 
+use super::http2::Connection;
+use crate::failure::{Context as _, Failure};
+use bytes::Bytes;
 use http::Request;
+use http_body_util::{BodyExt as _, Full};
 use kube::Client;
-use kube::client::Body;
+use orlop_apiserver::ApiService;
+use tower_service::Service as _;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -15,39 +20,107 @@ pub(crate) fn config_map(name: &str, bytes: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Creates a ConfigMap and gives the answer's text.
-pub(crate) async fn create(client: &Client, body: Vec<u8>) -> Result<String, kube::Error> {
-    client.request_text(request("POST", MAPS, "application/json", body)).await
+/// Who is asked: a server through the client that users have, or the service itself.
+#[derive(Clone)]
+pub(crate) enum Target {
+    Client(Client),
+    Http2(Connection),
+    Service(ApiService),
 }
 
-/// Reads a ConfigMap.
-pub(crate) async fn get(client: &Client, name: &str) -> Result<String, kube::Error> {
-    client.request_text(request("GET", &format!("{MAPS}/{name}"), "", Vec::new())).await
+impl Target {
+    /// Creates a ConfigMap and gives the answer's text.
+    pub(crate) async fn create(&self, body: Vec<u8>) -> Result<String, Failure> {
+        self.text(request("POST", MAPS, "application/json", body)).await
+    }
+
+    /// Reads a ConfigMap.
+    pub(crate) async fn get(&self, name: &str) -> Result<String, Failure> {
+        self.text(request("GET", &format!("{MAPS}/{name}"), "", Vec::new())).await
+    }
+
+    /// Lists all ConfigMaps of the namespace.
+    pub(crate) async fn list(&self) -> Result<String, Failure> {
+        self.text(request("GET", MAPS, "", Vec::new())).await
+    }
+
+    /// Deletes a ConfigMap.
+    pub(crate) async fn delete(&self, name: &str) -> Result<String, Failure> {
+        self.text(request("DELETE", &format!("{MAPS}/{name}"), "", Vec::new())).await
+    }
+
+    /// Applies a ConfigMap server-side.
+    pub(crate) async fn apply(&self, name: &str, body: Vec<u8>) -> Result<String, Failure> {
+        let path = format!("{MAPS}/{name}?fieldManager=bench&force=true");
+        self.text(request("PATCH", &path, "application/apply-patch+yaml", body)).await
+    }
+
+    /// Opens a watch on ConfigMaps from `version` on.
+    pub(crate) async fn watch(&self, version: &str) -> Result<Events, Failure> {
+        let request = request("GET", &format!("{MAPS}?watch=true&resourceVersion={version}"), "", Vec::new());
+        match self {
+            Self::Client(client) => {
+                let response = client.send(request.map(kube::client::Body::from)).await;
+                Ok(Events::Client(response.context("the server does not watch")?.into_body()))
+            }
+            Self::Http2(connection) => {
+                Ok(Events::Http2(connection.send(request.map(whole)).await?.into_body()))
+            }
+            Self::Service(service) => {
+                let Ok(response) = service.clone().call(request.map(whole)).await;
+                Ok(Events::Service(response.into_body()))
+            }
+        }
+    }
+
+    /// The version of the whole store, by a list that is empty.
+    pub(crate) async fn version(&self) -> Result<String, Failure> {
+        let path = format!("{MAPS}?limit=1&labelSelector=no%3Dbody");
+        Ok(version_of(&self.text(request("GET", &path, "", Vec::new())).await?))
+    }
+
+    async fn text(&self, request: Request<Vec<u8>>) -> Result<String, Failure> {
+        let what = format!("{} {}", request.method(), request.uri());
+        let (status, body) = match self {
+            Self::Client(client) => return client.request_text(request).await.context(what),
+            Self::Http2(connection) => {
+                let response = connection.send(request.map(whole)).await?;
+                let status = response.status();
+                (status, response.into_body().collect().await.context(&what)?.to_bytes())
+            }
+            Self::Service(service) => {
+                let Ok(response) = service.clone().call(request.map(whole)).await;
+                let status = response.status();
+                let Ok(body) = response.into_body().collect().await;
+                (status, body.to_bytes())
+            }
+        };
+        let text = String::from_utf8_lossy(&body).into_owned();
+        if status.is_success() { Ok(text) } else { Err(Failure::new(format!("{what}: {status}: {text}"))) }
+    }
 }
 
-/// Deletes a ConfigMap.
-pub(crate) async fn delete(client: &Client, name: &str) -> Result<String, kube::Error> {
-    client.request_text(request("DELETE", &format!("{MAPS}/{name}"), "", Vec::new())).await
+fn whole(body: Vec<u8>) -> Full<Bytes> {
+    Full::new(body.into())
 }
 
-/// Applies a ConfigMap server-side.
-pub(crate) async fn apply(client: &Client, name: &str, body: Vec<u8>) -> Result<String, kube::Error> {
-    let path = format!("{MAPS}/{name}?fieldManager=bench&force=true");
-    client.request_text(request("PATCH", &path, "application/apply-patch+yaml", body)).await
+/// The events of a watch.
+pub(crate) enum Events {
+    Client(kube::client::Body),
+    Http2(hyper::body::Incoming),
+    Service(orlop_apiserver::Body),
 }
 
-/// Opens a watch on ConfigMaps from `version` on; its body gives the events.
-pub(crate) async fn watch(client: &Client, version: &str) -> Result<Body, kube::Error> {
-    let path = format!("{MAPS}?watch=true&resourceVersion={version}");
-    let response = client.send(request("GET", &path, "", Vec::new()).map(Body::from)).await?;
-    Ok(response.into_body())
-}
-
-/// The version of the whole store, by a list that is empty.
-pub(crate) async fn version(client: &Client) -> Result<String, kube::Error> {
-    let path = format!("{MAPS}?limit=1&labelSelector=no%3Dbody");
-    let list: serde_json::Value = client.request(request("GET", &path, "", Vec::new())).await?;
-    Ok(list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
+impl Events {
+    /// Waits for the next bytes.
+    pub(crate) async fn next(&mut self) -> Result<(), Failure> {
+        let arrived = match self {
+            Self::Client(body) => body.frame().await.is_some_and(|frame| frame.is_ok()),
+            Self::Http2(body) => body.frame().await.is_some_and(|frame| frame.is_ok()),
+            Self::Service(body) => body.frame().await.is_some(),
+        };
+        if arrived { Ok(()) } else { Err(Failure::new("a watch ended early")) }
+    }
 }
 
 /// The version in an object's text.

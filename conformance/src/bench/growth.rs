@@ -1,11 +1,10 @@
 //! Whether requests cost the same among many objects as among few.
 
-use super::client;
+use super::client::{self, Target};
 use super::table::{Bar, Table};
 use super::timer::{Timer, median};
-use crate::failure::{Context as _, Failure};
-use http_body_util::BodyExt as _;
-use kube::Client;
+use crate::failure::Failure;
+use orlop_apiserver::{ApiServer, User};
 
 const FEW: usize = 1_000;
 const MANY: usize = 100_000;
@@ -36,7 +35,7 @@ pub(crate) async fn measure(table: &mut Table) -> Result<(), Failure> {
 
 /// A server with objects in it, and the microseconds that requests to it took.
 struct Readings {
-    client: Client,
+    target: Target,
     create: Vec<f64>,
     get: Vec<f64>,
     watch: Vec<f64>,
@@ -44,43 +43,41 @@ struct Readings {
 
 impl Readings {
     async fn among(objects: usize) -> Result<Self, Failure> {
-        let client = orlop_cluster::Cluster::start().client();
+        let target = Target::Service(ApiServer::builder().build().service_as(User::admin()));
         for n in 0..objects {
-            create(&client, &format!("map-{n}")).await?;
+            create(&target, &format!("map-{n}")).await?;
         }
-        Ok(Self { client, create: Vec::new(), get: Vec::new(), watch: Vec::new() })
+        Ok(Self { target, create: Vec::new(), get: Vec::new(), watch: Vec::new() })
     }
 
     /// Takes one round of readings. What a round creates is deleted after it: few stay few.
     async fn take(&mut self, round: usize) -> Result<(), Failure> {
-        let client = &self.client;
+        let target = &self.target;
         let name = |n: usize| format!("round-{round}-{n}");
         let mut version = String::new();
         for n in 0..READINGS_PER_ROUND {
             let timer = Timer::start();
-            version = create(client, &name(n)).await?;
+            version = create(target, &name(n)).await?;
             self.create.push(timer.ms() * 1e3);
             let timer = Timer::start();
-            client::get(client, &format!("map-{n}")).await.context("the server does not get")?;
+            target.get(&format!("map-{n}")).await?;
             self.get.push(timer.ms() * 1e3);
         }
         for n in READINGS_PER_ROUND..READINGS_PER_ROUND * 2 {
             let timer = Timer::start();
-            let mut events = client::watch(client, &version).await.context("the server does not watch")?;
-            version = create(client, &name(n)).await?;
-            let event = events.frame().await;
+            let mut events = target.watch(&version).await?;
+            version = create(target, &name(n)).await?;
+            events.next().await?;
             self.watch.push(timer.ms() * 1e3);
-            event.ok_or_else(|| Failure::new("a watch ended early"))?.context("a watch failed")?;
         }
         for n in 0..READINGS_PER_ROUND * 2 {
-            client::delete(client, &name(n)).await.context("the server does not delete")?;
+            target.delete(&name(n)).await?;
         }
         Ok(())
     }
 }
 
 /// Creates a ConfigMap and gives its version.
-async fn create(client: &Client, name: &str) -> Result<String, Failure> {
-    let created = client::create(client, client::config_map(name, BYTES)).await;
-    Ok(client::version_of(&created.context("the server does not create")?))
+async fn create(target: &Target, name: &str) -> Result<String, Failure> {
+    Ok(client::version_of(&target.create(client::config_map(name, BYTES)).await?))
 }

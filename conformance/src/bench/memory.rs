@@ -1,10 +1,11 @@
 //! What objects cost in memory.
 
+use super::client::{self, Target};
 use super::table::{Bar, Table};
-use super::{client, probe, process};
-use crate::failure::{Context as _, Failure};
+use super::{probe, process};
+use crate::failure::Failure;
+use orlop_apiserver::{ApiServer, User};
 use orlop_clock::{Clock, ManualClock, SignedDuration};
-use orlop_cluster::Cluster;
 use serde_json::{Value, json};
 
 const OBJECTS: usize = 100_000;
@@ -24,18 +25,18 @@ pub(crate) async fn measure(table: &mut Table) -> Result<(), Failure> {
 /// Figures of this process.
 pub(crate) async fn probe() -> Result<Value, Failure> {
     let clock = ManualClock::new(Clock::system().now());
-    let cluster = Cluster::builder().clock(clock.clone()).start();
-    let client = cluster.client();
-    client::create(&client, client::config_map("warm", BYTES)).await.context("the server does not create")?;
+    let server = ApiServer::builder().clock(clock.clone().into()).build();
+    let target = Target::Service(server.service_as(User::admin()));
+    target.create(client::config_map("warm", BYTES)).await?;
     let before = process::rss("self");
     let mut json_bytes = 0;
     for n in 0..OBJECTS {
         let body = client::config_map(&format!("map-{n}"), BYTES);
-        json_bytes += client::create(&client, body).await.context("the server does not create")?.len();
+        json_bytes += target.create(body).await?.len();
     }
     // History is forgotten at the next write after its time.
     clock.advance(HISTORY);
-    client::create(&client, client::config_map("last", BYTES)).await.context("the server does not create")?;
+    target.create(client::config_map("last", BYTES)).await?;
     let growth = process::rss("self").saturating_sub(before);
     Ok(json!({"json": json_bytes, "growth": growth}))
 }

@@ -1,7 +1,9 @@
 //! Processes of the benchmark: `orlop cluster up`, and how much memory a process has.
 
+use super::http2::Connection;
 use super::timer::Timer;
 use crate::failure::{Context as _, Failure};
+use http::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use std::path::{Path, PathBuf};
@@ -9,11 +11,15 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
+/// The administrator's token.
+const TOKEN: &str = "bench";
+
 /// A server in a process of its own, which ends with this value.
 pub(crate) struct Cluster {
     child: Child,
     directory: PathBuf,
     pub(crate) client: Client,
+    config: Config,
     /// Milliseconds from the start of the process to the first answer.
     pub(crate) ready_ms: f64,
 }
@@ -21,14 +27,26 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts `orlop cluster up` and waits for its first answer.
     pub(crate) async fn start() -> Result<Self, Failure> {
+        Self::start_in(None).await
+    }
+
+    /// Starts a cluster that is kept in a directory.
+    pub(crate) async fn start_in(kept: Option<&Path>) -> Result<Self, Failure> {
         let directory = directory("cluster");
         let kubeconfig = directory.join("kubeconfig");
         let program = orlop()?;
         let timer = Timer::start();
-        let mut child = Command::new(&program)
-            .args(["cluster", "up", "--kubeconfig"])
+        let mut command = Command::new(&program);
+        if let Some(kept) = kept {
+            command.args(["cluster", "up", "--data-dir"]).arg(kept);
+        } else {
+            command.args(["cluster", "up"]);
+        }
+        let mut child = command
+            .arg("--kubeconfig")
             .arg(&kubeconfig)
             .env("ORLOP_HOME", &directory)
+            .env("ORLOP_TOKEN", TOKEN)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .kill_on_drop(true)
@@ -37,12 +55,21 @@ impl Cluster {
         let output = child.stdout.take().ok_or_else(|| Failure::new("the cluster has no stdout"))?;
         let line = BufReader::new(output).lines().next_line().await.context("the cluster did not start")?;
         line.ok_or_else(|| Failure::new("the cluster did not start"))?;
-        let client = client(&kubeconfig).await?;
-        client
-            .request_text(super::client::request("GET", "/healthz", "", Vec::new()))
-            .await
-            .context("the cluster does not answer")?;
-        Ok(Self { ready_ms: timer.ms(), child, directory, client })
+        let config = config(&kubeconfig).await?;
+        let client = Client::try_from(config.clone()).context("cannot make a client")?;
+        let request = Request::get("/healthz").body(Vec::new()).context("cannot make a request")?;
+        client.request_text(request).await.context("the cluster does not answer")?;
+        Ok(Self { ready_ms: timer.ms(), child, directory, client, config })
+    }
+
+    /// Kills the process without a word.
+    pub(crate) async fn kill(mut self) -> Result<(), Failure> {
+        self.child.kill().await.context("cannot kill the cluster")
+    }
+
+    /// A new connection that many requests can share.
+    pub(crate) async fn connect(&self) -> Result<Connection, Failure> {
+        Connection::open(&self.config, TOKEN).await
     }
 
     /// Resident memory in bytes.
@@ -57,13 +84,11 @@ impl Drop for Cluster {
     }
 }
 
-/// A client from a kubeconfig file.
-pub(crate) async fn client(kubeconfig: &Path) -> Result<Client, Failure> {
+async fn config(kubeconfig: &Path) -> Result<Config, Failure> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).context("cannot read the kubeconfig")?;
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
-        .context("the kubeconfig cannot be used")?;
-    Client::try_from(config).context("cannot make a client")
+        .context("the kubeconfig cannot be used")
 }
 
 /// Resident memory of a process, or of this one (`self`), in bytes.

@@ -1,5 +1,6 @@
 //! A real kube-apiserver with etcd, for comparison.
 
+use super::client::Target;
 use super::process::directory;
 use super::throughput::{self, Throughput};
 use crate::failure::{Context as _, Failure};
@@ -27,7 +28,7 @@ struct Real {
 /// Measures the server whose binaries are in `binaries`.
 pub(crate) async fn throughput(binaries: &Path) -> Result<Throughput, Failure> {
     let real = Real::start(binaries).await?;
-    throughput::of(&real.client).await
+    throughput::of(&Target::Client(real.client.clone())).await
 }
 
 impl Real {

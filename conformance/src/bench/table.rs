@@ -31,13 +31,20 @@ impl Table {
     }
 
     /// Adds a figure beside that of a real server, with how many times faster it is.
-    pub(crate) fn versus(&mut self, what: impl Into<String>, seconds: f64, real: f64, least: f64) {
+    pub(crate) fn versus(
+        &mut self,
+        what: impl Into<String>,
+        seconds: f64,
+        real: f64,
+        source: &str,
+        least: f64,
+    ) {
         let ratio = real / seconds;
         let verdict = if ratio >= least { "yes" } else { "NO" };
         self.note(
             what,
             format!("{seconds:.3} s"),
-            format!("{real:.2} s, {ratio:.1} ×"),
+            format!("{real:.2} s ({source}), {ratio:.1} ×"),
             format!("≥ {least} ×"),
             verdict,
         );

@@ -1,9 +1,12 @@
 //! Bodies of answers: bytes, or a watch.
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http_body::{Frame, SizeHint};
 use std::convert::Infallible;
 use std::future::Future;
+use std::io::Write as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -27,6 +30,20 @@ impl Body {
     /// A body that is made step by step, as far as the reader reads.
     pub(crate) fn unfold<S: Send + 'static>(state: S, step: fn(S) -> Step<S>) -> Self {
         Self(Inner::Stream(Box::pin(Unfold { running: step(state), step, ended: false })))
+    }
+}
+
+impl Body {
+    /// The body compressed, if it is known and larger than `bytes_max`.
+    pub(crate) fn gzip_above(self, bytes_max: usize) -> Result<Self, Self> {
+        match self.0 {
+            Inner::Whole(Some(bytes)) if bytes.len() > bytes_max => {
+                let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
+                let written = encoder.write_all(&bytes).and_then(|()| encoder.finish());
+                written.map(Self::whole).map_err(|_| Self::whole(bytes))
+            }
+            inner => Err(Self(inner)),
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::admission::Admission;
 use crate::auth::{Auth, Recorder, User};
+use crate::object::Header;
 use crate::outbound::{Outbound, ServiceName};
-use crate::server::Inner;
+use crate::server::{Inner, Lasting};
 use crate::service::ApiService;
 use crate::{bootstrap, dump};
 use bytes::Bytes;
@@ -29,6 +30,7 @@ pub struct Builder {
     recorder: Option<Arc<dyn Recorder>>,
     disabled: BTreeSet<String>,
     outbound: Outbound,
+    pub(crate) signing_key: Option<Vec<u8>>,
 }
 
 impl ApiServer {
@@ -42,6 +44,7 @@ impl ApiServer {
             recorder: None,
             disabled: BTreeSet::from(["ServiceAccount".to_owned()]),
             outbound: Outbound::default(),
+            signing_key: None,
         }
     }
 
@@ -88,9 +91,10 @@ impl ApiServer {
     }
 
     /// Goes back to an earlier state. Versions go on growing; watches end and start again.
-    pub fn restore(&self, snapshot: &Snapshot) {
-        self.0.store.restore(&snapshot.0);
+    pub fn restore(&self, snapshot: &Snapshot) -> Result<(), NotKept> {
+        self.0.store.restore(&snapshot.0).map_err(|_| NotKept)?;
         self.0.rebuild();
+        Ok(())
     }
 }
 
@@ -163,10 +167,30 @@ impl Builder {
 
     /// Makes the server, with what a new cluster holds.
     pub fn build(self) -> ApiServer {
-        let auth = Auth::new(self.tokens, self.recorder);
+        self.build_from(None)
+    }
+
+    /// Makes the server from a state that was kept, with what a new cluster holds and the state has not.
+    pub(crate) fn build_from(self, kept: Option<Kept>) -> ApiServer {
+        let auth = Auth::new(self.tokens, self.recorder, self.signing_key.as_deref());
         let admission = Admission::without(self.disabled);
-        let inner = Inner::new(self.clock, self.rng, Store::new(self.limits), admission, auth, self.outbound);
+        let (store, disk) = match kept {
+            Some((disk, state)) => (Store::with_journal(self.limits, &state, disk.clone()), Some(disk)),
+            None => (Store::new(self.limits), None),
+        };
+        let inner = Inner::new(self.clock, self.rng, store, disk, admission, auth, self.outbound);
         bootstrap::populate(&inner);
+        if inner.disk.is_some() {
+            inner.rebuild();
+        }
         ApiServer(Arc::new(inner))
     }
 }
+
+/// What a server goes on from: its disk and the state on it.
+pub(crate) type Kept = (Arc<dyn Lasting>, orlop_store::Backup<Header>);
+
+/// The disk failed, and nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the change could not be recorded on the disk, so it was not made")]
+pub struct NotKept;

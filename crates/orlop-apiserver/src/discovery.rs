@@ -6,10 +6,11 @@ use crate::kind::{Kind, Registry};
 use crate::negotiate::{self, Accepted, Format, Offer};
 use crate::openapi;
 use crate::rest::Answer;
-use crate::route::{Route, api_version};
+use crate::route::{Query, Route, api_version};
 use crate::server::Inner;
 use crate::service::header_text;
 use crate::status::ApiError;
+use crate::{health, metrics};
 use http::{HeaderMap, Method, header};
 use orlop_kinds::catalog::catalog;
 use serde_json::{Map, Value, json};
@@ -22,9 +23,6 @@ pub(crate) const GIT_VERSION: &str = "v1.36.3";
 const AGGREGATED: &str = "APIGroupDiscoveryList";
 /// Clients know aggregated discovery by its media type alone.
 const AGGREGATED_TYPE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-
-/// Named health checks; all are part of one process here, so that they pass when it answers.
-const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
 /// The kind that a resource path names, if the method can be used there.
 pub(crate) fn resolve(server: &Inner, method: &Method, route: &Route) -> Result<Arc<Kind>, ApiError> {
@@ -81,6 +79,7 @@ pub(crate) fn answer(
     server: &Inner,
     method: &Method,
     route: &Route,
+    query: &Query,
     headers: &HeaderMap,
     accepted: &mut Accepted,
 ) -> Result<Answer, ApiError> {
@@ -96,10 +95,12 @@ pub(crate) fn answer(
     match parts.as_slice() {
         [""] => Ok(Answer::Value(200, json!({"paths": paths(server)}))),
         ["version"] => Ok(Answer::Value(200, version())),
-        ["healthz" | "livez" | "readyz"] => Ok(Answer::Text(200, "ok".to_owned())),
-        ["healthz" | "livez" | "readyz", check] if CHECKS.contains(check) => {
-            Ok(Answer::Text(200, "ok".to_owned()))
+        [endpoint, check @ ..] if health::ENDPOINTS.contains(endpoint) => {
+            health::answer(endpoint, &check.join("/"), query).ok_or_else(ApiError::no_such_page)
         }
+        ["metrics"] => Ok(Answer::Encoded(metrics::TEXT, server.metrics.text().into())),
+        ["metrics", "slis"] => Ok(Answer::Encoded(metrics::TEXT, metrics::slis().into())),
+        [page @ ("flagz" | "statusz")] => Ok(Answer::Text(200, zpage(page))),
         ["api" | "apis"] => {
             let accept = header_text(headers, header::ACCEPT);
             let format = accept_discovery(accept, accepted)?;
@@ -117,8 +118,8 @@ pub(crate) fn answer(
             Ok(Answer::Value(200, group_value(group, found, true)))
         }
         ["apis", group, version] => legacy(server, group, version, headers, accepted),
-        ["openapi", "v3", rest @ ..] => Ok(openapi::v3(server, rest)),
-        ["openapi", "v2"] => Ok(openapi::v2(header_text(headers, header::ACCEPT))),
+        ["openapi", "v3", rest @ ..] => Ok(openapi::v3(server, rest, query, headers)),
+        ["openapi", "v2"] => Ok(openapi::v2(server, headers)),
         [".well-known", "openid-configuration"] => {
             Ok(Answer::Value(200, Auth::openid_configuration(headers)))
         }
@@ -143,6 +144,16 @@ pub(crate) fn version() -> Value {
     })
 }
 
+/// A page for people: what is running. There are no flags to show.
+fn zpage(page: &str) -> String {
+    let warning = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility \
+                   guarantees and is for debugging purposes only.";
+    match page {
+        "statusz" => format!("\nkube-apiserver statusz\n{warning}\n\nBinary version: {GIT_VERSION}\n"),
+        page => format!("\nkube-apiserver {page}\n{warning}\n\n"),
+    }
+}
+
 fn paths(server: &Inner) -> Vec<String> {
     let mut all: Vec<String> = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/"]
         .map(str::to_owned)
@@ -151,11 +162,22 @@ fn paths(server: &Inner) -> Vec<String> {
         all.push(format!("/apis/{group}"));
         all.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
     }
-    for root in ["/healthz", "/livez", "/readyz"] {
-        all.push(root.to_owned());
-        all.extend(CHECKS.iter().map(|check| format!("{root}/{check}")));
+    for endpoint in health::ENDPOINTS {
+        all.push(format!("/{endpoint}"));
+        all.extend(health::checks(endpoint).iter().map(|check| format!("/{endpoint}/{check}")));
     }
-    all.extend(["/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/version"].map(str::to_owned));
+    let others = [
+        "/flagz",
+        "/metrics",
+        "/metrics/slis",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/openid/v1/jwks",
+        "/statusz",
+        "/version",
+    ];
+    all.extend(others.map(str::to_owned));
     all.sort();
     all
 }

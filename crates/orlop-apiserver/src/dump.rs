@@ -1,11 +1,11 @@
 //! The whole state as YAML, out and in.
 
+use crate::builder::NotKept;
 use crate::crd;
 use crate::kind::{Kind, Registry};
 use crate::object;
 use crate::server::Inner;
 use crate::yaml;
-use orlop_store::{Change, Expect};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ pub enum LoadError {
     },
     /// No such kind is known, neither built-in nor defined in the dump.
     #[error(
-        "document {number}: no kind `{kind}` in `{api_version}`; a dump must hold the CustomResourceDefinition too"
+        "document {number}: no kind `{kind}` in `{api_version}`; a dump must hold the CustomResourceDefinition too, with \
+         the condition Established in its status"
     )]
     UnknownKind {
         /// Counted from 1.
@@ -39,19 +40,32 @@ pub enum LoadError {
         /// Its group and version.
         api_version: String,
     },
+    /// An object of a kind that lives in namespaces has none.
+    #[error("document {number}: {kind} `{name}` needs a metadata.namespace")]
+    NoNamespace {
+        /// Counted from 1.
+        number: usize,
+        /// The kind.
+        kind: String,
+        /// The object's name.
+        name: String,
+    },
+    /// The disk failed.
+    #[error(transparent)]
+    NotKept(#[from] NotKept),
 }
 
 pub(crate) fn dump(server: &Inner) -> String {
+    let moment = server.store.backup();
     let mut custom = Registry::default();
     let definitions = Inner::built_in("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-    for stored in server.store.snapshot(&definitions.table).iter() {
+    for stored in moment.table(&definitions.table).iter() {
         add_kinds(&mut custom, &definitions.read(stored));
     }
     let mut out = String::new();
     let kinds = Registry::built_in().iter().chain(custom.iter());
     for kind in kinds.filter(|kind| kind.is_stored() && kind.storage == kind.api_version()) {
-        let snapshot = server.store.snapshot(&kind.table);
-        for stored in snapshot.iter() {
+        for stored in moment.table(&kind.table).iter() {
             out.push_str("---\n");
             out.push_str(&yaml::to_string(&object::decode(&stored.body)));
         }
@@ -62,10 +76,16 @@ pub(crate) fn dump(server: &Inner) -> String {
 /// Everything that could be refused is looked at before anything is touched.
 pub(crate) fn load(server: &Inner, text: &str) -> Result<(), LoadError> {
     let objects = resolve(parse(text)?)?;
-    server.store.restore(&server.store.backup().emptied());
-    for (kind, value) in objects {
-        insert(server, &kind, value);
-    }
+    let filled = server.store.refill(objects.into_iter().map(|(kind, mut value)| {
+        let key = kind.key(object::meta_str(&value, "namespace"), object::meta_str(&value, "name"));
+        let table = kind.table.clone();
+        let encode = move |revision| {
+            object::set_revision(&mut value, revision);
+            object::encode(&kind.to_storage(&value), kind.schema_state())
+        };
+        (table, key, encode)
+    }));
+    filled.map_err(|_| NotKept)?;
     server.rebuild();
     Ok(())
 }
@@ -105,6 +125,10 @@ fn resolve(objects: Vec<(usize, Value)>) -> Result<Vec<(Arc<Kind>, Value)>, Load
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let built_in = Registry::built_in().by_kind(group, version, kind);
         match built_in.or_else(|| custom.by_kind(group, version, kind)).cloned() {
+            Some(found) if found.namespaced && object::meta_str(&value, "namespace").is_empty() => {
+                let (kind, name) = (kind.to_owned(), object::meta_str(&value, "name").to_owned());
+                Err(LoadError::NoNamespace { number, kind, name })
+            }
             Some(found) => Ok((found, value)),
             None => Err(LoadError::UnknownKind {
                 number,
@@ -122,18 +146,6 @@ fn add_kinds(registry: &mut Registry, definition: &Value) {
     for kind in crd::all_versions(definition) {
         registry.insert(kind);
     }
-}
-
-fn insert(server: &Inner, kind: &Kind, mut value: Value) {
-    let key = kind.key(object::meta_str(&value, "namespace"), object::meta_str(&value, "name"));
-    let expect =
-        server.store.get(&kind.table, &key).map_or(Expect::Absent, |entry| Expect::At(entry.revision));
-    // Nobody else writes between the look and the commit that matters here: the last document wins either way.
-    let _ = server.store.commit(&kind.table, &key, expect, server.now_ms(), |revision| {
-        object::set_revision(&mut value, revision);
-        let (body, header) = object::encode(&kind.to_storage(&value), kind.schema_state());
-        Change::Put { body, header }
-    });
 }
 
 /// Splits a stream at lines that are `---`.

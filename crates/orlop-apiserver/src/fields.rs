@@ -53,11 +53,15 @@ fn built_in_types(kind: &Kind) -> Option<&'static BTreeMap<String, ObjectType>> 
     all.get(&(kind.group.clone(), kind.kind.clone()))
 }
 
-/// The merge type in which objects of a resource, or of one of its subresources, are shown.
+/// The merge type in which objects of a resource, or of one of its subresources, are shown. Objects of
+/// subresources are described where their resource is, so that none is known in another group or version.
 pub(crate) fn merge_type(kind: &Kind, shown: &Gvk) -> Option<ObjectType> {
     let version = api_version(&shown.group, &shown.version);
     if shown.kind == kind.kind {
         return KindVersions::of(kind, None).types.get(&version).cloned();
+    }
+    if (&shown.group, &shown.version) != (&kind.group, &kind.version) {
+        return None;
     }
     schema().object_type(catalog().definition_name(&shown.group, &shown.version, &shown.kind)?)
 }

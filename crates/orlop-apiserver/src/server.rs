@@ -4,28 +4,42 @@ use crate::admission::Admission;
 use crate::auth::{Auth, User};
 use crate::crd;
 use crate::kind::{Kind, Registry};
+use crate::metrics::Metrics;
 use crate::object::{Header, Stored};
+use crate::openapi;
 use crate::outbound::Outbound;
 use crate::route::Route;
-use crate::services::{Addresses, Allocation};
+use crate::services::{Addresses, Allocation, Claim};
 use crate::status::ApiError;
 use orlop_clock::{Clock, Rng, Timestamp};
-use orlop_store::{Key, Store};
+use orlop_store::{Journal, Key, Revision, Store};
 use serde_json::Value;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// A journal that says when changes are safe.
+pub(crate) trait Lasting: Journal<Header> {
+    /// Ready when everything up to a revision is on the disk, or when it never will be.
+    fn settled(&self, revision: Revision) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+}
 
 /// Everything that requests share.
 pub(crate) struct Inner {
     pub(crate) store: Arc<Store<Header>>,
+    /// What makes the store last, if anything does.
+    pub(crate) disk: Option<Arc<dyn Lasting>>,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
     pub(crate) admission: Admission,
     pub(crate) auth: Auth,
-    pub(crate) addresses: Mutex<Addresses>,
+    pub(crate) addresses: Arc<Addresses>,
     pub(crate) outbound: Outbound,
     /// Kinds from CustomResourceDefinitions; replaced as a whole when one changes.
     custom: RwLock<Arc<Registry>>,
     reloading: Mutex<()>,
+    pub(crate) openapi: openapi::Cache,
+    pub(crate) metrics: Metrics,
 }
 
 impl Inner {
@@ -33,20 +47,36 @@ impl Inner {
         clock: Clock,
         rng: Rng,
         store: Store<Header>,
+        disk: Option<Arc<dyn Lasting>>,
         admission: Admission,
         auth: Auth,
         outbound: Outbound,
     ) -> Self {
         Self {
             store: Arc::new(store),
+            disk,
             clock,
             rng,
             admission,
             auth,
-            addresses: Mutex::default(),
+            addresses: Arc::default(),
             outbound,
             custom: RwLock::default(),
             reloading: Mutex::default(),
+            openapi: openapi::Cache::default(),
+            metrics: Metrics::default(),
+        }
+    }
+
+    /// Ready when everything that was written so far is safe. If it is not, whatever was answered does not hold.
+    pub(crate) async fn settled(&self) -> Result<(), ApiError> {
+        match &self.disk {
+            None => Ok(()),
+            Some(disk) => {
+                let settled = disk.settled(self.store.revision()).await;
+                settled
+                    .map_err(|why| ApiError::internal(&format!("the change is not safe on the disk: {why}")))
+            }
         }
     }
 
@@ -97,15 +127,15 @@ impl Inner {
     pub(crate) fn committed(&self, kind: &Kind, old: Option<&Value>, new: Option<&Value>) {
         match (kind.group.as_str(), kind.plural.as_str()) {
             ("apiextensions.k8s.io", "customresourcedefinitions") => crd::changed(self, old, new),
-            ("", "services") if new.is_none() => {
+            ("", "services") => {
                 if let Some(old) = old {
-                    self.addresses.lock().unwrap_or_else(PoisonError::into_inner).release(old);
+                    self.addresses.release(old, new);
                 }
             }
             _ => {}
         }
         if let Some(definition) = kind.custom() {
-            crd::instance_changed(self, definition, new.is_none());
+            crd::instance_changed(self, kind, definition, new.is_none());
         }
     }
 
@@ -116,18 +146,15 @@ impl Inner {
 
     /// Derives everything anew from what is stored.
     pub(crate) fn rebuild(&self) {
-        crd::reload(self);
+        crd::rebuild(self);
         self.reclaim_addresses();
     }
 
     /// Notes which addresses the stored Services have, and no others.
     pub(crate) fn reclaim_addresses(&self) {
         let services = Self::built_in("", "v1", "services");
-        let mut addresses = Addresses::default();
-        for stored in self.store.snapshot(&services.table).iter() {
-            addresses.claim(&services.read(stored));
-        }
-        *self.addresses.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
+        self.addresses
+            .replace(self.store.snapshot(&services.table).iter().map(|stored| services.read(stored)));
     }
 
     /// Makes the custom kinds anew.
@@ -135,17 +162,17 @@ impl Inner {
         *self.custom.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
     }
 
-    /// Gives a Service its addresses and ports.
+    /// Gives a Service its addresses and ports; other kinds have none.
     pub(crate) fn allocate(
         &self,
         kind: &Kind,
         object: &mut Value,
         allocation: Allocation<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Option<Claim>, ApiError> {
         if kind.plural != "services" || !kind.group.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).allocate(object, allocation)
+        self.addresses.allocate(object, allocation).map(Some)
     }
 }
 

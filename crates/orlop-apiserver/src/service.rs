@@ -20,6 +20,8 @@ use std::task::{Context, Poll};
 /// The largest body of a request.
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
+/// Answers up to this size are never compressed.
+const PLAIN_BYTES_MAX: usize = 128 * 1024;
 /// How many characters all warnings of an answer may have before each is cut.
 const WARNING_CHARS_MAX: usize = 4 * 1024;
 /// How many characters of a warning are left when they are cut.
@@ -42,7 +44,14 @@ impl ApiService {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        // HTTP/2 says the host in the request's address.
+        if let Some(authority) = parts.uri.authority()
+            && !parts.headers.contains_key(header::HOST)
+            && let Ok(host) = HeaderValue::from_str(authority.as_str())
+        {
+            parts.headers.insert(header::HOST, host);
+        }
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let route = Route::parse(&parts.method, parts.uri.path(), &query);
         let mut warnings = Vec::new();
@@ -53,12 +62,25 @@ impl ApiService {
         };
         let mut accepted = Accepted::JSON;
         let is_head = parts.method == Method::HEAD;
+        let verb = match parts.method {
+            _ if route.is_resource => route.verb,
+            Method::GET => "get",
+            Method::HEAD => "head",
+            _ => "other",
+        };
         let result = async {
             let user = self.server.auth.authenticate(&self.server, self.user.as_ref(), &parts.headers)?;
             let user = self.server.auth.impersonate(&self.server, user, &parts.headers, &route)?;
             self.server.authorize(&user, &route)?;
             if !route.is_resource {
-                return discovery::answer(&self.server, &parts.method, &route, &parts.headers, &mut accepted);
+                return discovery::answer(
+                    &self.server,
+                    &parts.method,
+                    &route,
+                    &query,
+                    &parts.headers,
+                    &mut accepted,
+                );
             }
             let kind = discovery::resolve(&self.server, &parts.method, &route)?;
             let offer = if kind.custom().is_some() { Offer::Custom } else { Offer::BuiltIn };
@@ -67,7 +89,6 @@ impl ApiService {
             } else {
                 negotiate::accept(accept, offer)?
             };
-            accepted.pretty |= is_pretty;
             let body = read_body(body).await?;
             let mut call = Call {
                 server: self.server.clone(),
@@ -85,16 +106,24 @@ impl ApiService {
             };
             let result = call.run().await;
             warnings = std::mem::take(&mut call.warnings);
+            if !matches!(call.route.verb, "get" | "list" | "watch") {
+                self.server.settled().await?;
+            }
             result
         }
         .await;
         if result.is_err() {
             accepted = negotiate::accept_error(accept);
-            accepted.pretty |= is_pretty;
         }
+        accepted.pretty |= is_pretty;
         let mut response = respond(result, accepted);
+        self.server.metrics.count(verb, response.status().as_u16());
         for header in warning_headers(&warnings) {
             response.headers_mut().append(header::WARNING, header);
+        }
+        let encodings = header_text(&parts.headers, header::ACCEPT_ENCODING).unwrap_or_default();
+        if encodings.split(',').any(|encoding| encoding.trim() == "gzip") {
+            response = compress(response);
         }
         if is_head {
             *response.body_mut() = Body::whole(Bytes::new());
@@ -138,8 +167,12 @@ where
 
 fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Body> {
     let mut response = Response::new(Body::whole(Bytes::new()));
+    let mut own = Vec::new();
     let (status, (content_type, body)) = match result {
-        Ok(answer) => (answer.status(), answer.into_body(accepted)),
+        Ok(mut answer) => {
+            own = answer.take_headers();
+            (answer.status(), answer.into_body(accepted))
+        }
         Err(error) => {
             if let Some(seconds) = error.retry_after() {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -157,8 +190,25 @@ fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Bod
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    for (name, value) in own {
+        response.headers_mut().insert(name, value);
+    }
     *response.body_mut() = body;
     response
+}
+
+/// Compresses an answer that is worth it.
+fn compress(response: Response<Body>) -> Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    let body = match body.gzip_above(PLAIN_BYTES_MAX) {
+        Ok(compressed) => {
+            parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            parts.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            compressed
+        }
+        Err(plain) => plain,
+    };
+    Response::from_parts(parts, body)
 }
 
 pub(crate) fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

@@ -6,15 +6,21 @@ use orlop_schema::field::{FieldError, Path};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The service network; its first address belongs to the `kubernetes` Service.
 const NETWORK: &str = "10.0.0.0/16";
-/// The first two bytes of all addresses in the network.
-const NETWORK_PREFIX: [u8; 2] = [10, 0];
+/// The first address of the network; it is not handed out.
+const NETWORK_START: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
 /// Node ports lie in this range.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 /// A dry run shows a port that no Service can have.
 const DRY_RUN_PORT: i64 = 32_769;
+/// The protocols that a Service's port can have.
+const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
+
+/// A port on every node, with its protocol.
+type NodePort = (i64, String);
 
 /// What an allocation is for.
 #[derive(Clone, Copy, Debug)]
@@ -28,104 +34,196 @@ pub(crate) struct Allocation<'a> {
 /// What has been handed out.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
-    ips: BTreeSet<Ipv4Addr>,
-    ports: BTreeSet<(i64, String)>,
+    taken: Mutex<Taken>,
+}
+
+/// What was handed out for one write. It is given back unless the write is stored.
+#[derive(Debug)]
+#[must_use = "a claim that is dropped is given back"]
+pub(crate) struct Claim {
+    from: Arc<Addresses>,
+    ips: Vec<Ipv4Addr>,
+    ports: Vec<NodePort>,
+}
+
+impl Claim {
+    /// The write is stored: what was handed out stays handed out.
+    pub(crate) fn keep(mut self) {
+        self.ips.clear();
+        self.ports.clear();
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.ips.is_empty() && self.ports.is_empty() {
+            return;
+        }
+        let mut taken = self.from.taken();
+        for ip in &self.ips {
+            taken.ips.remove(ip);
+        }
+        for port in &self.ports {
+            taken.ports.remove(port);
+        }
+    }
 }
 
 impl Addresses {
     /// Completes a Service: what it had and left out, its families, its addresses, its ports.
     pub(crate) fn allocate(
-        &mut self,
+        self: &Arc<Self>,
         service: &mut Value,
         allocation: Allocation<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Claim, ApiError> {
         if let Some(live) = allocation.live {
             keep_allocated(service, live);
         }
         normalize_cluster_ips(service, allocation.live);
-        let mut errors = Vec::new();
+        let mut claim = Claim { from: self.clone(), ips: Vec::new(), ports: Vec::new() };
         let needs_ip = needs_cluster_ip(service);
-        let had_ip = allocation.live.is_some_and(needs_cluster_ip);
         if needs_ip {
             set_families(service, allocation.live);
         }
-        if needs_ip && !had_ip {
-            self.allocate_ip(service, allocation.dry_run, &mut errors);
-        }
-        if needs_node_ports(service) {
-            self.allocate_ports(service, allocation, &mut errors);
-        }
-        if needs_health_check(service) {
-            self.allocate_health_check(service, allocation, &mut errors);
-        }
-        if !errors.is_empty() {
-            return Err(ApiError::invalid("", "Service", object::meta_str(service, "name"), &errors));
-        }
-        if let (Some(live), false) = (allocation.live, allocation.dry_run) {
-            self.release_unused(live, service);
-        }
-        Ok(())
-    }
-
-    /// Takes back what a Service had.
-    pub(crate) fn release(&mut self, service: &Value) {
-        for ip in cluster_ips(service) {
-            self.ips.remove(&ip);
-        }
-        for port in node_ports(service) {
-            self.ports.remove(&port);
+        // The guard must be gone before a refused claim gives back what it holds.
+        let errors = {
+            let mut taken = self.taken();
+            let mut errors = Vec::new();
+            if needs_ip && !allocation.live.is_some_and(needs_cluster_ip) {
+                taken.allocate_ip(service, allocation.dry_run, &mut claim, &mut errors)?;
+            }
+            if needs_node_ports(service) {
+                taken.allocate_ports(service, allocation, &mut claim, &mut errors)?;
+            }
+            if needs_health_check(service) {
+                taken.allocate_health_check(service, allocation, &mut claim, &mut errors)?;
+            }
+            errors
+        };
+        if errors.is_empty() {
+            Ok(claim)
+        } else {
+            Err(ApiError::invalid("", "Service", object::meta_str(service, "name"), &errors))
         }
     }
 
-    /// Notes what a stored Service has.
-    pub(crate) fn claim(&mut self, service: &Value) {
-        self.ips.extend(cluster_ips(service));
-        self.ports.extend(node_ports(service));
+    /// Takes back what a Service had and has no more.
+    pub(crate) fn release(&self, old: &Value, new: Option<&Value>) {
+        let kept = new.map(Held::by).unwrap_or_default();
+        let had = Held::by(old);
+        let mut taken = self.taken();
+        for ip in had.ips.difference(&kept.ips) {
+            taken.ips.remove(ip);
+        }
+        for port in had.ports.difference(&kept.ports) {
+            taken.ports.remove(port);
+        }
     }
 
-    fn allocate_ip(&mut self, service: &mut Value, dry_run: bool, errors: &mut Vec<FieldError>) {
+    /// Starts again with what these Services have.
+    pub(crate) fn replace(&self, services: impl Iterator<Item = Value>) {
+        let mut fresh = Taken::default();
+        for service in services {
+            let held = Held::by(&service);
+            fresh.ips.extend(held.ips);
+            fresh.ports.extend(held.ports);
+        }
+        *self.taken() = fresh;
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a stored Service has.
+#[derive(Default)]
+struct Held {
+    ips: BTreeSet<Ipv4Addr>,
+    ports: BTreeSet<NodePort>,
+}
+
+impl Held {
+    fn by(service: &Value) -> Self {
+        let ips = needs_cluster_ip(service).then(|| cluster_ips(service).collect());
+        Self { ips: ips.unwrap_or_default(), ports: node_ports(service).collect() }
+    }
+}
+
+/// All that is in use, by stored Services and by writes under way.
+#[derive(Debug, Default)]
+struct Taken {
+    ips: BTreeSet<Ipv4Addr>,
+    ports: BTreeSet<NodePort>,
+    /// Where the search for a free address and a free port goes on, so that it need not begin at the start.
+    last_ip: u32,
+    last_port: i64,
+}
+
+impl Taken {
+    fn allocate_ip(
+        &mut self,
+        service: &mut Value,
+        dry_run: bool,
+        claim: &mut Claim,
+        errors: &mut Vec<FieldError>,
+    ) -> Result<(), ApiError> {
         let wanted = text_at(service, "spec.clusterIP").to_owned();
         if wanted == "None" {
-            return;
+            return Ok(());
         }
-        let refused = |ip: Ipv4Addr, why: String| {
-            let path = Path::new("spec").child("clusterIPs");
-            FieldError::invalid(&path, &json!([wanted]), format!("failed to allocate IP {ip}: {why}"))
-        };
         let ip = if wanted.is_empty() {
-            let all = (1..u32::from(u16::MAX)).map(|n| Ipv4Addr::from(u32::from_be_bytes([10, 0, 0, 0]) + n));
-            all.into_iter().find(|ip| !self.ips.contains(ip))
+            self.free_ip().ok_or_else(|| {
+                let name = object::meta_str(service, "name");
+                full(&format!("failed to allocate a serviceIP for Service {name:?}"))
+            })?
         } else {
             // What is no address is left to validation.
-            wanted.parse().ok()
+            let Ok(ip) = wanted.parse() else { return Ok(()) };
+            if let Some(why) = self.refuse_ip(ip) {
+                let path = Path::new("spec").child("clusterIPs");
+                let detail = format!("failed to allocate IP {ip}: {why}");
+                errors.push(FieldError::invalid(&path, &json!([wanted]), detail));
+                return Ok(());
+            }
+            ip
         };
-        let Some(ip) = ip else { return };
-        if ip.octets()[..2] != NETWORK_PREFIX {
-            let why = format!(
-                "the provided IP ({ip}) is not in the valid range. The range of valid IPs is {NETWORK}"
-            );
-            return errors.push(refused(ip, why));
-        }
-        if self.ips.contains(&ip) {
-            return errors.push(refused(ip, "provided IP is already allocated".to_owned()));
-        }
         if !dry_run {
+            self.last_ip = u32::from(ip) - u32::from(NETWORK_START);
             self.ips.insert(ip);
+            claim.ips.push(ip);
         }
         object::set_at(service, "spec.clusterIP", ip.to_string().into());
         if cluster_ip_list(service).is_empty() {
             object::set_at(service, "spec.clusterIPs", json!([ip.to_string()]));
         }
+        Ok(())
+    }
+
+    fn free_ip(&self) -> Option<Ipv4Addr> {
+        let last = u32::from(u16::MAX) - 1;
+        let after = (self.last_ip + 1..=last).chain(1..=self.last_ip.min(last));
+        after.map(|n| Ipv4Addr::from(u32::from(NETWORK_START) + n)).find(|ip| !self.ips.contains(ip))
+    }
+
+    fn refuse_ip(&self, ip: Ipv4Addr) -> Option<String> {
+        if ip.octets()[..2] != NETWORK_START.octets()[..2] {
+            return Some(format!(
+                "the provided IP ({ip}) is not in the valid range. The range of valid IPs is {NETWORK}"
+            ));
+        }
+        self.ips.contains(&ip).then(|| "provided IP is already allocated".to_owned())
     }
 
     fn allocate_ports(
         &mut self,
         service: &mut Value,
         Allocation { live, dry_run }: Allocation<'_>,
+        claim: &mut Claim,
         errors: &mut Vec<FieldError>,
-    ) {
-        let before: BTreeSet<(i64, String)> = live.map(|live| node_ports(live).collect()).unwrap_or_default();
-        let mut mine: BTreeSet<(i64, String)> = node_ports(service).collect();
+    ) -> Result<(), ApiError> {
+        let before: BTreeSet<NodePort> = live.map(|live| node_ports(live).collect()).unwrap_or_default();
+        let mut mine: BTreeSet<NodePort> = node_ports(service).collect();
         let mut ports = service["spec"]["ports"].as_array().cloned().unwrap_or_default();
         for (n, port) in ports.iter_mut().enumerate() {
             let protocol = object::text(port, "protocol").to_owned();
@@ -137,43 +235,60 @@ impl Addresses {
                 }
                 continue;
             }
-            let free = |number: &i64| {
-                let port = (*number, protocol.clone());
+            let free = |number: i64| {
+                let port = (number, protocol.clone());
                 !self.ports.contains(&port) && !mine.contains(&port)
             };
-            let number = if dry_run { Some(DRY_RUN_PORT) } else { NODE_PORTS.clone().find(free) };
-            if let Some(number) = number {
-                mine.insert((number, protocol));
-                port["nodePort"] = number.into();
-            }
+            let number = if dry_run { Some(DRY_RUN_PORT) } else { self.free_port(free) };
+            let number = number.ok_or_else(|| full("failed to allocate a nodePort"))?;
+            mine.insert((number, protocol));
+            port["nodePort"] = number.into();
         }
         if errors.is_empty() && !dry_run {
-            self.ports.extend(mine);
+            self.take_ports(mine, claim);
         }
         object::set_at(service, "spec.ports", Value::Array(ports));
+        Ok(())
     }
 
     fn allocate_health_check(
         &mut self,
         service: &mut Value,
         Allocation { live, dry_run }: Allocation<'_>,
+        claim: &mut Claim,
         errors: &mut Vec<FieldError>,
-    ) {
+    ) -> Result<(), ApiError> {
         let given = health_check_port(service);
         let before = live.map(health_check_port).unwrap_or_default();
         if given == 0 {
-            let free = |number: &i64| !self.ports.iter().any(|(taken, _)| taken == number);
-            let number = if dry_run { Some(DRY_RUN_PORT) } else { NODE_PORTS.clone().find(free) };
-            if let Some(number) = number {
-                object::set_at(service, "spec.healthCheckNodePort", number.into());
-            }
+            let free =
+                |number: i64| PROTOCOLS.iter().all(|p| !self.ports.contains(&(number, (*p).to_owned())));
+            let number = if dry_run { Some(DRY_RUN_PORT) } else { self.free_port(free) };
+            let number = number.ok_or_else(|| full("failed to allocate a HealthCheck NodePort 0"))?;
+            object::set_at(service, "spec.healthCheckNodePort", number.into());
         } else if given != before && !dry_run {
             let path = Path::new("spec").child("healthCheckNodePort");
             errors.extend(self.refuse_port(&path, given, "TCP"));
         }
         if errors.is_empty() && !dry_run {
-            self.ports.insert((health_check_port(service), "TCP".to_owned()));
+            self.take_ports([(health_check_port(service), "TCP".to_owned())], claim);
         }
+        Ok(())
+    }
+
+    fn take_ports(&mut self, ports: impl IntoIterator<Item = NodePort>, claim: &mut Claim) {
+        for port in ports {
+            if self.ports.insert(port.clone()) {
+                self.last_port = port.0;
+                claim.ports.push(port);
+            }
+        }
+    }
+
+    fn free_port(&self, free: impl Fn(i64) -> bool) -> Option<i64> {
+        let (low, high) = (*NODE_PORTS.start(), *NODE_PORTS.end());
+        let last = self.last_port.clamp(low - 1, high);
+        (last + 1..=high).chain(low..=last).find(|number| free(*number))
     }
 
     fn refuse_port(&self, path: &Path, number: i64, protocol: &str) -> Option<FieldError> {
@@ -186,20 +301,11 @@ impl Addresses {
         let taken = self.ports.contains(&(number, protocol.to_owned()));
         taken.then(|| FieldError::invalid(path, &json!(number), "provided port is already allocated"))
     }
+}
 
-    /// Takes back what the changed Service has no more use for.
-    fn release_unused(&mut self, live: &Value, service: &Value) {
-        if !needs_cluster_ip(service) {
-            for ip in cluster_ips(live) {
-                self.ips.remove(&ip);
-            }
-        }
-        let kept: BTreeSet<(i64, String)> =
-            if needs_node_ports(service) { node_ports(service).collect() } else { BTreeSet::new() };
-        for port in node_ports(live).filter(|port| !kept.contains(port)) {
-            self.ports.remove(&port);
-        }
-    }
+/// 500, as the real server answers when nothing is left.
+fn full(what: &str) -> ApiError {
+    ApiError::internal(&format!("{what}: range is full"))
 }
 
 /// A writer that leaves out what was allocated keeps it.
@@ -316,7 +422,7 @@ fn cluster_ips(service: &Value) -> impl Iterator<Item = Ipv4Addr> {
     cluster_ip_list(service).into_iter().filter_map(|ip| ip.parse().ok())
 }
 
-fn node_ports(service: &Value) -> impl Iterator<Item = (i64, String)> {
+fn node_ports(service: &Value) -> impl Iterator<Item = NodePort> {
     let ports = service["spec"]["ports"].as_array().into_iter().flatten();
     let numbers = ports
         .filter_map(|port| Some((port["nodePort"].as_i64()?, object::text(port, "protocol").to_owned())));
@@ -332,46 +438,84 @@ mod tests {
         json!({"metadata": {"name": "s"}, "spec": spec})
     }
 
-    fn create(addresses: &mut Addresses, spec: Value) -> Result<Value, ApiError> {
+    fn claim(addresses: &Arc<Addresses>, spec: Value) -> Result<(Value, Claim), ApiError> {
         let mut service = service(spec);
-        addresses.allocate(&mut service, Allocation { live: None, dry_run: false })?;
+        let claim = addresses.allocate(&mut service, Allocation { live: None, dry_run: false })?;
+        Ok((service, claim))
+    }
+
+    fn create(addresses: &Arc<Addresses>, spec: Value) -> Result<Value, ApiError> {
+        let (service, claim) = claim(addresses, spec)?;
+        claim.keep();
         Ok(service)
     }
 
     #[test]
     fn addresses_are_unique_until_they_are_released() {
-        let mut addresses = Addresses::default();
-        let a = create(&mut addresses, json!({"type": "ClusterIP"})).unwrap();
-        let b = create(&mut addresses, json!({"type": "ClusterIP"})).unwrap();
+        let addresses = Arc::default();
+        let a = create(&addresses, json!({"type": "ClusterIP"})).unwrap();
+        let b = create(&addresses, json!({"type": "ClusterIP"})).unwrap();
         assert_ne!(a["spec"]["clusterIP"], b["spec"]["clusterIP"]);
-        let taken = create(&mut addresses, json!({"type": "ClusterIP", "clusterIP": a["spec"]["clusterIP"]}));
-        assert!(taken.unwrap_err().message().ends_with("provided IP is already allocated"));
-        addresses.release(&a);
-        assert!(
-            create(&mut addresses, json!({"type": "ClusterIP", "clusterIP": a["spec"]["clusterIP"]})).is_ok()
-        );
+        let again = || create(&addresses, json!({"type": "ClusterIP", "clusterIP": a["spec"]["clusterIP"]}));
+        assert!(again().unwrap_err().message().ends_with("provided IP is already allocated"));
+        addresses.release(&a, None);
+        assert!(again().is_ok());
+    }
+
+    #[test]
+    fn a_write_that_fails_gives_back_its_own_and_nothing_else() {
+        let addresses = Arc::default();
+        let ports = json!({"type": "NodePort", "ports": [{"port": 80, "protocol": "TCP"}]});
+        let (first, under_way) = claim(&addresses, ports.clone()).unwrap();
+        let (_, refused) = claim(&addresses, ports.clone()).unwrap();
+        drop(refused);
+        let third = create(&addresses, ports).unwrap();
+        assert_ne!(first["spec"]["clusterIP"], third["spec"]["clusterIP"]);
+        assert_ne!(first["spec"]["ports"], third["spec"]["ports"]);
+        under_way.keep();
+        assert_eq!(addresses.taken().ips.len(), 2);
+        assert_eq!(addresses.taken().ports.len(), 2);
     }
 
     #[test]
     fn a_change_of_type_takes_and_gives_back() {
-        let mut addresses = Addresses::default();
+        let addresses = Arc::default();
         let ports = json!([{"port": 80, "protocol": "TCP"}]);
-        let live = create(&mut addresses, json!({"type": "NodePort", "ports": ports})).unwrap();
-        let number = live["spec"]["ports"][0]["nodePort"].as_i64().unwrap();
-        assert!(NODE_PORTS.contains(&number));
+        let live = create(&addresses, json!({"type": "NodePort", "ports": ports})).unwrap();
+        assert!(NODE_PORTS.contains(&live["spec"]["ports"][0]["nodePort"].as_i64().unwrap()));
         let mut next = live.clone();
         next["spec"]["type"] = "ClusterIP".into();
-        addresses.allocate(&mut next, Allocation { live: Some(&live), dry_run: false }).unwrap();
-        assert!(addresses.ports.is_empty());
+        next["spec"]["ports"] = ports;
+        let allocation = Allocation { live: Some(&live), dry_run: false };
+        addresses.allocate(&mut next, allocation).unwrap().keep();
+        assert_eq!(addresses.taken().ports.len(), 1, "the old port is taken until the change is stored");
+        addresses.release(&live, Some(&next));
+        assert!(addresses.taken().ports.is_empty());
         assert_eq!(next["spec"]["clusterIP"], live["spec"]["clusterIP"]);
+        assert_eq!(addresses.taken().ips.len(), 1);
+    }
+
+    #[test]
+    fn a_full_range_is_said() {
+        let addresses: Arc<Addresses> = Arc::default();
+        addresses.taken().ports.extend(NODE_PORTS.map(|number| (number, "TCP".to_owned())));
+        let ports = json!({"type": "NodePort", "ports": [{"port": 80, "protocol": "TCP"}]});
+        let error = create(&addresses, ports).unwrap_err();
+        assert_eq!(error.code(), 500);
+        assert!(
+            error.message().ends_with("failed to allocate a nodePort: range is full"),
+            "{}",
+            error.message()
+        );
+        assert!(addresses.taken().ips.is_empty(), "the address of the refused Service is free again");
     }
 
     #[test]
     fn a_dry_run_hands_out_nothing() {
-        let mut addresses = Addresses::default();
+        let addresses: Arc<Addresses> = Arc::default();
         let mut service = service(json!({"type": "NodePort", "ports": [{"port": 80, "protocol": "TCP"}]}));
-        addresses.allocate(&mut service, Allocation { live: None, dry_run: true }).unwrap();
+        addresses.allocate(&mut service, Allocation { live: None, dry_run: true }).unwrap().keep();
         assert_eq!(service["spec"]["ports"][0]["nodePort"], DRY_RUN_PORT);
-        assert!(addresses.ips.is_empty() && addresses.ports.is_empty());
+        assert!(addresses.taken().ips.is_empty() && addresses.taken().ports.is_empty());
     }
 }

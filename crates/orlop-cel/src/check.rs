@@ -291,12 +291,15 @@ impl Checker<'_> {
         let found = match target {
             Type::Map(_, value) => (**value).clone(),
             Type::Struct(name) if self.patches && is_patch_type(name) => patch_field(name, field),
-            Type::Struct(name) => match self.structs.get(name).and_then(|fields| fields.get(field)) {
-                Some(ty) => ty.clone(),
+            Type::Struct(name) => match self.structs.get(name) {
                 None => {
-                    self.complain(id, format!("undefined field '{field}'"));
+                    self.complain(id, format!("unexpected failed resolution of '{name}'"));
                     Type::Error
                 }
+                Some(fields) => fields.get(field).cloned().unwrap_or_else(|| {
+                    self.complain(id, format!("undefined field '{field}'"));
+                    Type::Error
+                }),
             },
             Type::Param(_) => {
                 self.mapping.assign(&[&Type::Dyn], &[target]);

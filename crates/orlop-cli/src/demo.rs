@@ -48,7 +48,8 @@ async fn tour(shell: &Shell) -> Result<(), Failure> {
     let event = next_event(&mut watch).await?;
     done(&format!(
         "created `shells/first`; the watch says {} with size {}",
-        event["type"], event["object"]["spec"]["size"]
+        event_type(&event),
+        event["object"]["spec"]["size"]
     ));
 
     let path = format!("{SHELLS}/first");
@@ -57,7 +58,8 @@ async fn tour(shell: &Shell) -> Result<(), Failure> {
     let event = next_event(&mut watch).await?;
     done(&format!(
         "scaled it; the watch says {} with size {}",
-        event["type"], event["object"]["spec"]["size"]
+        event_type(&event),
+        event["object"]["spec"]["size"]
     ));
 
     let invalid = json!({"spec": {"size": -1}});
@@ -66,7 +68,7 @@ async fn tour(shell: &Shell) -> Result<(), Failure> {
 
     expect(&mut client, Method::DELETE, &path, None, 200).await?;
     let event = next_event(&mut watch).await?;
-    done(&format!("deleted it; the watch says {}", event["type"]));
+    done(&format!("deleted it; the watch says {}", event_type(&event)));
 
     let total = clock.now().duration_since(began).as_millis();
     shell.say(format_args!("demo finished in {total} ms"));
@@ -125,6 +127,10 @@ async fn expect(
     }
     let message = answer["message"].as_str().unwrap_or_default();
     Err(Failure::new(format!("{method} {path} was answered {found}, not {status}: {message}")))
+}
+
+fn event_type(event: &Value) -> &str {
+    event["type"].as_str().unwrap_or_default()
 }
 
 async fn next_event(watch: &mut Body) -> Result<Value, Failure> {

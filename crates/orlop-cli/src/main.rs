@@ -32,8 +32,8 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(&shell),
         Command::Cluster(command) => cluster::run(command, &shell),
     };
-    match result {
+    match result.and_then(|()| shell.finish()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => shell.fail(&failure),
+        Err(failure) => Shell::fail(&failure),
     }
 }

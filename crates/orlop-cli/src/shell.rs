@@ -1,5 +1,6 @@
 //! All output: data to stdout, talk to stderr, failures with their causes and a hint.
 
+use std::cell::OnceCell;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
@@ -14,17 +15,32 @@ pub(crate) const EXIT_UNREACHABLE: u8 = 4;
 pub(crate) struct Shell {
     out: io::Stdout,
     talk: io::Stderr,
+    /// Why data could not be printed, the first time it could not.
+    lost: OnceCell<io::Error>,
 }
 
 impl Shell {
     pub(crate) fn new() -> Self {
-        Self { out: io::stdout(), talk: io::stderr() }
+        Self { out: io::stdout(), talk: io::stderr(), lost: OnceCell::new() }
     }
 
     /// Prints a line of data.
     pub(crate) fn data(&self, line: impl fmt::Display) {
-        // A reader that has gone away is no failure of ours.
-        let _ = writeln!(self.out.lock(), "{line}");
+        match writeln!(self.out.lock(), "{line}") {
+            // A reader that has gone away is no failure of ours.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                let _ = self.lost.set(error);
+            }
+            _ => {}
+        }
+    }
+
+    /// Fails if data could not be printed.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self.lost.into_inner() {
+            Some(error) => Err(Failure::new("cannot write the output").because(error)),
+            None => Ok(()),
+        }
     }
 
     /// Prints a line of talk.
@@ -33,15 +49,16 @@ impl Shell {
     }
 
     /// Prints a failure and gives its exit code.
-    pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
-        self.say(format_args!("error: {}", failure.what));
+    pub(crate) fn fail(failure: &Failure) -> ExitCode {
+        let shell = Self::new();
+        shell.say(format_args!("error: {}", failure.what));
         let mut cause = failure.cause.as_deref().map(|cause| cause as &dyn Error);
         while let Some(error) = cause {
-            self.say(format_args!("cause: {error}"));
+            shell.say(format_args!("cause: {error}"));
             cause = error.source();
         }
         for hint in &failure.hints {
-            self.say(format_args!("hint: {hint}"));
+            shell.say(format_args!("hint: {hint}"));
         }
         ExitCode::from(failure.code)
     }

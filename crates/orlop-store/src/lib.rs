@@ -5,7 +5,9 @@ mod store;
 mod watch;
 
 pub use log::{Event, EventKind};
-pub use store::{Backup, Change, Compacted, Conflict, Expect, Limits, ReadAtError, Snapshot, Store};
+pub use store::{
+    Backup, Change, Compacted, Conflict, Expect, Journal, Limits, ReadAtError, Refused, Snapshot, Store,
+};
 pub use watch::Watch;
 
 use bytes::Bytes;

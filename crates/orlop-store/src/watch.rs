@@ -52,8 +52,9 @@ impl<H> Watch<H> {
     }
 
     /// Everything up to this revision has been seen: all events so far, and no event of this table lies between.
-    pub fn bookmark(&mut self) -> Result<Option<Revision>, Compacted> {
+    pub fn bookmark(&self) -> Result<Option<Revision>, Compacted> {
         let now = self.store.revision();
-        Ok(self.store.event_after(&self.table, self.seen)?.is_none().then_some(now))
+        let none_missed = self.store.event_after(&self.table, self.seen)?.is_none();
+        Ok((none_missed && now >= self.seen).then_some(now))
     }
 }

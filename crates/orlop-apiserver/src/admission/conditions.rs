@@ -53,11 +53,8 @@ impl Conditions {
             return Ok(true);
         }
         let matched = Matched { resource: Gvr::of(kind), kind: attributes.object_kind.clone() };
-        let input = Input {
-            object: Cel::dynamic(object),
-            old_object: Cel::dynamic(old),
-            ..expressions::input(kind, attributes, &matched, None)
-        };
+        let objects = (Cel::dynamic(object), Cel::dynamic(old));
+        let input = expressions::input(kind, attributes, &matched, objects, None);
         self.hold(server, &attributes.user, &expressions::for_conditions(&input, kind, attributes, shown))
     }
 

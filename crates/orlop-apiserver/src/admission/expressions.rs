@@ -4,7 +4,9 @@ use super::matching::{Gvr, Matched};
 use super::{Attributes, Gvk};
 use crate::auth::{self, Decision, User};
 use crate::kind::Kind;
+use crate::route::api_version;
 use crate::server::Inner;
+use crate::status::ApiError;
 use orlop_cel::admission::Input;
 use orlop_cel::{Authorizer, Check, Subject, Value as Cel};
 use serde_json::{Value, json};
@@ -25,22 +27,39 @@ const NAMESPACE_META: [&str; 12] = [
     "finalizers",
 ];
 
-/// The input of a policy's expressions; objects are shown in the kind that the policy matched.
+/// The new and the old object of a request.
+pub(super) type Objects = (Cel, Cel);
+
+/// The objects of a request in the kind that a policy matched.
+pub(super) async fn shown(
+    server: &Inner,
+    kind: &Kind,
+    attributes: &Attributes,
+    matched: &Matched,
+) -> Result<Objects, ApiError> {
+    let to = api_version(&matched.kind.group, &matched.kind.version);
+    let converts = matched.is_converted(attributes);
+    let show = async |object: &Value| {
+        if converts && object.is_object() {
+            kind.convert_for(server, object.clone(), &to).await.map(|object| Cel::dynamic(&object))
+        } else {
+            Ok(Cel::dynamic(object))
+        }
+    };
+    Ok((show(&attributes.object).await?, show(&attributes.old).await?))
+}
+
+/// The input of a policy's expressions.
 pub(super) fn input(
     kind: &Kind,
     attributes: &Attributes,
     matched: &Matched,
+    (object, old_object): Objects,
     namespace: Option<&Value>,
 ) -> Input {
-    let show = |object: &Value| match matched.is_converted(attributes) {
-        true if object.is_object() => Cel::dynamic(
-            &kind.convert(object, &crate::route::api_version(&matched.kind.group, &matched.kind.version)),
-        ),
-        _ => Cel::dynamic(object),
-    };
     Input {
-        object: show(&attributes.object),
-        old_object: show(&attributes.old),
+        object,
+        old_object,
         request: Cel::dynamic(&request(kind, attributes, &matched.resource, &matched.kind)),
         params: Cel::Null,
         namespace: namespace.map_or(Cel::Null, |namespace| Cel::dynamic(&namespace_object(namespace))),

@@ -1,6 +1,7 @@
 //! Admission: what is changed or refused between authorisation and storage, plugin by plugin, in the order of
 //! kube-apiserver.
 
+mod accounts;
 pub(crate) mod conditions;
 mod expressions;
 mod limits;
@@ -192,8 +193,8 @@ impl Admission {
         if self.on("LimitRanger") {
             limits::mutate(server, kind, attributes);
         }
-        if self.on("ServiceAccount") && attributes.is(kind, Create, "", "pods") {
-            pods::set_service_account(server, kind, attributes)?;
+        if self.on("ServiceAccount") {
+            accounts::mutate(server, kind, attributes)?;
         }
         if self.on("TaintNodesByCondition") && attributes.is(kind, Create, "", "nodes") {
             taint_new_node(&mut attributes.object);
@@ -220,7 +221,7 @@ impl Admission {
             storage::set_ingress_class(server, attributes);
         }
         if self.on("MutatingAdmissionPolicy") {
-            self.policies.mutate(server, kind, attributes)?;
+            self.policies.mutate(server, kind, attributes).await?;
         }
         if self.on("MutatingAdmissionWebhook") {
             self.webhooks.mutate(server, kind, attributes).await?;
@@ -239,11 +240,15 @@ impl Admission {
             let old = (attributes.operation == Operation::Update).then_some(&attributes.old);
             server.auth.check_escalation(server, &attributes.user, &kind.plural, &attributes.object, old)?;
         }
+        policy::access::check(server, kind, attributes)?;
         if self.on("LimitRanger") {
             limits::validate(server, kind, attributes)?;
         }
+        if self.on("ServiceAccount") {
+            accounts::validate(server, kind, attributes)?;
+        }
         if self.on("ValidatingAdmissionPolicy") {
-            self.policies.validate(server, kind, attributes)?;
+            self.policies.validate(server, kind, attributes).await?;
         }
         if self.on("ValidatingAdmissionWebhook") {
             self.webhooks.validate(server, kind, attributes).await?;

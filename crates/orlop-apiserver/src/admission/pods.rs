@@ -1,4 +1,4 @@
-//! Plugins for pods: service account, priority, tolerations.
+//! Plugins for pods: priority, tolerations.
 
 use super::{Attributes, Operation};
 use crate::kind::Kind;
@@ -9,33 +9,6 @@ use serde_json::{Value, json};
 
 /// Seconds that a pod stays on a node that is not ready or not reachable.
 const TOLERATION_SECONDS: i64 = 300;
-
-/// `ServiceAccount`: every pod runs as one.
-pub(super) fn set_service_account(
-    server: &Inner,
-    kind: &Kind,
-    attributes: &mut Attributes,
-) -> Result<(), ApiError> {
-    let pod = &mut attributes.object;
-    let is_mirror = object::at(pod, "metadata.annotations")
-        .is_some_and(|a| a.get("kubernetes.io/config.mirror").is_some());
-    if is_mirror {
-        return Ok(());
-    }
-    let named = object::at(pod, "spec.serviceAccountName").and_then(Value::as_str).unwrap_or_default();
-    let name = if named.is_empty() { "default" } else { named }.to_owned();
-    let accounts = Inner::built_in("", "v1", "serviceaccounts");
-    if server.find(&accounts, &attributes.namespace, &name).is_none() {
-        let why = format!(
-            "error looking up service account {}/{name}: serviceaccount \"{name}\" not found",
-            attributes.namespace
-        );
-        return Err(ApiError::forbidden(&kind.group, &kind.plural, &attributes.name, &why));
-    }
-    object::set_at(pod, "spec.serviceAccountName", name.as_str().into());
-    object::set_at(pod, "spec.serviceAccount", name.into());
-    Ok(())
-}
 
 /// `Priority`: the number comes from the class, never from the pod.
 pub(super) fn set_priority(server: &Inner, kind: &Kind, attributes: &mut Attributes) -> Result<(), ApiError> {

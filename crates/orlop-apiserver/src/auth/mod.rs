@@ -7,6 +7,8 @@ mod recorder;
 mod token;
 
 pub use recorder::{Access, Recorder};
+#[cfg(feature = "persistence")]
+pub(crate) use token::new_signing_key;
 pub use token::random_token;
 
 pub(crate) use rbac::{Attributes, Decision, Rule};
@@ -95,8 +97,14 @@ pub(crate) struct Auth {
 }
 
 impl Auth {
-    pub(crate) fn new(tokens: BTreeMap<String, Arc<User>>, recorder: Option<Arc<dyn Recorder>>) -> Self {
-        Self { tokens, signer: Signer::default(), recorder, rbac: rbac::Cache::default() }
+    pub(crate) fn new(
+        tokens: BTreeMap<String, Arc<User>>,
+        recorder: Option<Arc<dyn Recorder>>,
+        signing_key: Option<&[u8]>,
+    ) -> Self {
+        // A key that cannot be read signs nothing; tokens it signed are refused either way.
+        let signer = signing_key.and_then(Signer::of).unwrap_or_default();
+        Self { tokens, signer, recorder, rbac: rbac::Cache::default() }
     }
 
     /// Lets a request through, or says why not.

@@ -20,18 +20,28 @@ pub fn random_token() -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Signs and verifies. The key is made when it is first needed.
+/// A new key for [`Signer::of`], in PKCS #8.
+pub(crate) fn new_signing_key() -> Vec<u8> {
+    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+    document.expect("the system gives random numbers").as_ref().to_vec()
+}
+
+/// Signs and verifies. Unless it is given, the key is made when it is first needed.
 #[derive(Default)]
 pub(super) struct Signer(OnceLock<EcdsaKeyPair>);
 
 impl Signer {
+    /// A signer with a key, unless the key is none.
+    pub(super) fn of(key: &[u8]) -> Option<Self> {
+        let key =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, key, &SystemRandom::new()).ok()?;
+        Some(Self(OnceLock::from(key)))
+    }
+
     fn key(&self) -> &EcdsaKeyPair {
         self.0.get_or_init(|| {
-            let random = SystemRandom::new();
-            let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-            let document =
-                EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("the system gives random numbers");
-            EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random)
+            let (algorithm, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
+            EcdsaKeyPair::from_pkcs8(algorithm, &new_signing_key(), &random)
                 .expect("a key just made can be read")
         })
     }

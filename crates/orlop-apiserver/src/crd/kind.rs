@@ -94,7 +94,7 @@ impl CustomKind {
         let spec = &definition["spec"];
         let group = object::text(spec, "group");
         let names = &definition["status"]["acceptedNames"];
-        let state = state_of(definition);
+        let state = state_of(spec);
         let versions = known
             .filter(|known| known.state == state)
             .map_or_else(|| Arc::new(Versions::of(spec)), |known| known.versions.clone());
@@ -479,12 +479,25 @@ fn conform(object: &mut Value, schema: &Schema) {
     let _ = embedded::coerce(object, schema, &Path::root(), Place::Part, &ServerMetadata, Malformed::Dropped);
 }
 
-/// FNV-1a over the definition's identity and generation: no two states share a number.
-fn state_of(definition: &Value) -> u64 {
-    let generation = object::meta_i64(definition, "generation").unwrap_or(0);
-    let identity = format!("{}/{generation}", object::meta_str(definition, "uid"));
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    identity.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+/// FNV-1a over what decides the stored shape of objects: definitions with the same schemas share it, others do
+/// not, wherever they come from.
+fn state_of(spec: &Value) -> u64 {
+    struct Fnv(u64);
+    impl std::io::Write for Fnv {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            self.0 = bytes.iter().fold(self.0, step);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    let shape = (&spec["versions"], &spec["preserveUnknownFields"]);
+    serde_json::to_writer(&mut hash, &shape).expect("a hash takes every byte");
+    hash.0
 }
 
 /// The hash by which discovery tells storage versions apart.

@@ -42,8 +42,17 @@ pub(crate) fn changed(server: &Inner, old: Option<&Value>, new: Option<&Value>) 
 /// Makes the served kinds anew from all established definitions; those that have not changed are kept.
 pub(crate) fn reload(server: &Inner) {
     let _alone = server.reloading();
+    reload_from(server, &server.custom_kinds());
+}
+
+/// Makes all served kinds anew: after another state was put in place, equal revisions mean nothing.
+pub(crate) fn rebuild(server: &Inner) {
+    let _alone = server.reloading();
+    reload_from(server, &Registry::default());
+}
+
+fn reload_from(server: &Inner, before: &Registry) {
     let definitions = definitions();
-    let before = server.custom_kinds();
     let mut known: BTreeMap<&str, Vec<&Arc<Kind>>> = BTreeMap::new();
     for kind in before.iter() {
         if let Some(custom) = kind.custom() {
@@ -220,8 +229,9 @@ fn storage_kind(definition: &Value) -> Option<Kind> {
 fn delete_instances(server: &Inner, kind: &Kind, now: &str) {
     for stored in server.store.snapshot(&kind.table).iter() {
         let last = kind.read(stored);
+        // A writer that is faster finds the definition terminating when it is done, and comes here itself.
         if object::finalizers(&last).is_empty() {
-            let _ = server.remove(kind, stored, last);
+            let _ = server.erase(kind, stored, last);
         } else if !object::is_deleting(&last) {
             let mut next = last;
             object::set_meta(&mut next, "deletionTimestamp", now);
@@ -269,9 +279,22 @@ fn finish(server: &Inner, name: &str) {
     }
 }
 
-/// Called after an instance was written: a definition that is being deleted may be done.
-pub(crate) fn instance_changed(server: &Inner, custom: &CustomKind, gone: bool) {
-    if gone && custom.is_terminating() {
-        finish(server, &custom.definition);
+/// Called after an instance was written. The definition may have begun to go, or have gone, while the write was
+/// under way: then the instance goes too, and a definition that waited for it is done.
+pub(crate) fn instance_changed(server: &Inner, kind: &Kind, custom: &CustomKind, gone: bool) {
+    let current = server.custom_kinds();
+    let current = current.get(&kind.group, &kind.version, &kind.plural).and_then(|kind| kind.custom());
+    if current.is_some_and(|current| !current.is_terminating()) {
+        return;
     }
+    let definitions = definitions();
+    let definition = server.find(&definitions, "", &custom.definition);
+    if definition.as_ref().is_some_and(|definition| !object::is_deleting(definition)) {
+        // Only this version is served no more.
+        return;
+    }
+    if !gone {
+        delete_instances(server, kind, &server.now());
+    }
+    finish(server, &custom.definition);
 }

@@ -13,5 +13,5 @@ mod openapi;
 pub(crate) use conversion::Conversions;
 pub(crate) use definition::{is_definition, validate, validate_status, warnings};
 pub(crate) use kind::CustomKind;
-pub(crate) use lifecycle::{all_versions, begin_deletion, changed, instance_changed, reload};
+pub(crate) use lifecycle::{all_versions, begin_deletion, changed, instance_changed, rebuild};
 pub(crate) use openapi::document as openapi;

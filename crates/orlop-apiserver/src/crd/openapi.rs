@@ -52,7 +52,7 @@ fn identity(kind: &Kind, name: &str) -> Value {
     json!({"group": kind.group, "version": kind.version, "kind": name})
 }
 
-/// The schemas of metadata and of what all resources answer with, from a built-in document.
+/// The schemas of metadata and of what all resources answer with, from the built-in definitions.
 fn meta_schemas() -> Map<String, Value> {
     const NAMES: [&str; 13] = [
         "DeleteOptions",
@@ -69,12 +69,14 @@ fn meta_schemas() -> Map<String, Value> {
         "StatusDetails",
         "Time",
     ];
-    let document = catalog().openapi_v3("apps", "v1").unwrap_or_default();
     let found = NAMES.iter().filter_map(|name| {
         let model = format!("{META}{name}");
-        let mut schema = document["components"]["schemas"].get(&model)?.clone();
-        if let Some(fields) = schema.as_object_mut().filter(|_| matches!(*name, "DeleteOptions" | "Status")) {
-            fields.remove("x-kubernetes-group-version-kind");
+        let mut schema = catalog().described_definition(&model)?;
+        if *name == "DeleteOptions" {
+            let homes = catalog().client_versions().into_iter();
+            let homes =
+                homes.map(|(group, version)| json!({"group": group, "kind": name, "version": version}));
+            schema["x-kubernetes-group-version-kind"] = homes.collect();
         }
         Some((model, schema))
     });

@@ -1,7 +1,7 @@
 //! Deleting: at once, gracefully, or when the last finalizer is gone.
 
-use super::Call;
 use super::render::Answer;
+use super::{Call, OVERTAKEN_MAX};
 use crate::admission::Operation;
 use crate::negotiate;
 use crate::object::{self, Stored};
@@ -126,7 +126,8 @@ impl Call {
         admission: Admission,
     ) -> Result<Deleted, ApiError> {
         let kind = self.kind.clone();
-        loop {
+        let name = stored.key.as_str().rsplit('/').next().unwrap_or_default().to_owned();
+        for _ in 0..OVERTAKEN_MAX {
             stored = kind.translate_one(&self.server, stored).await?;
             let live = kind.read(&stored);
             self.check_preconditions(&live, options)?;
@@ -149,11 +150,9 @@ impl Call {
                 return Ok(done);
             }
             // Another writer was faster: look again.
-            stored =
-                self.server.store.get(&kind.table, &stored.key).ok_or_else(|| {
-                    self.not_found(stored.key.as_str().rsplit('/').next().unwrap_or_default())
-                })?;
+            stored = self.server.store.get(&kind.table, &stored.key).ok_or_else(|| self.not_found(&name))?;
         }
+        Err(ApiError::modified(&kind.group, &kind.plural, &name))
     }
 
     /// Asks admission about the deletion of an object, if that is due.

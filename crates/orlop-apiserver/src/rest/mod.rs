@@ -6,6 +6,7 @@
 
 mod decode;
 mod delete;
+mod evict;
 mod list;
 mod owners;
 mod patch;
@@ -21,7 +22,7 @@ mod watch;
 mod write;
 
 pub(crate) use list::Selection;
-pub(crate) use render::Answer;
+pub(crate) use render::{Answer, Document};
 
 use crate::admission::{Attributes, Gvk, Operation, Rounds};
 use crate::auth::User;
@@ -38,6 +39,9 @@ use orlop_kinds::catalog::catalog;
 use orlop_merge::{Filter, OneVersion, managed};
 use serde_json::Value;
 use std::sync::Arc;
+
+/// How often a write that needs no version is tried again when other writers are faster.
+const OVERTAKEN_MAX: usize = 100;
 
 /// A request for a resource that has been routed, authenticated and authorised.
 pub(crate) struct Call {
@@ -60,14 +64,7 @@ pub(crate) struct Call {
 impl Call {
     /// Does what the request asks for.
     pub(crate) async fn run(&mut self) -> Result<Answer, ApiError> {
-        let result = self.dispatch().await.and_then(|answer| self.shaped(answer));
-        let is_service = self.kind.plural == "services" && self.kind.group.is_empty();
-        let writes = matches!(self.route.verb, "create" | "update" | "patch");
-        if is_service && writes && (result.is_err() || self.query.get("dryRun").is_some()) {
-            // What was handed out for a write that did not happen is free again.
-            self.server.reclaim_addresses();
-        }
-        result
+        self.dispatch().await.and_then(|answer| self.shaped(answer))
     }
 
     async fn dispatch(&mut self) -> Result<Answer, ApiError> {

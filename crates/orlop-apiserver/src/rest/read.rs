@@ -23,7 +23,7 @@ impl Call {
         let as_stored = self.kind.storage == self.kind.api_version() && render::is_plain(&self.kind, &stored);
         match self.accepted.shape {
             Shape::Whole if as_stored => return Ok(Answer::Bytes(200, stored.body.clone())),
-            Shape::MetadataList => return self.shaped(Answer::Value(200, Value::Null)),
+            Shape::MetadataList => return Err(self.not_a_list()),
             _ => {}
         }
         let mut out = Vec::with_capacity(stored.body.len() + 64);

@@ -5,6 +5,7 @@ use crate::kind::{Kind, Source};
 use crate::negotiate::{Accepted, Format};
 use crate::object::{self, Stored};
 use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
 use orlop_kinds::catalog::{TypeId, catalog};
 use serde_json::Value;
 
@@ -16,6 +17,8 @@ pub(crate) enum Answer {
     Typed(&'static str, Value),
     /// Bytes under a media type of their own.
     Encoded(&'static str, Bytes),
+    /// Bytes with headers of their own.
+    Document(Document),
     /// JSON that is serialised already.
     Bytes(u16, Bytes),
     /// Plain text.
@@ -26,13 +29,43 @@ pub(crate) enum Answer {
     Stream(Body),
 }
 
+/// An answer that is not an object, with headers of its own.
+pub(crate) struct Document {
+    status: u16,
+    media_type: &'static str,
+    bytes: Bytes,
+    /// Headers beside the content's type, instead of those that other answers have.
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Document {
+    /// An answer.
+    pub(crate) fn new(
+        status: u16,
+        media_type: &'static str,
+        bytes: Bytes,
+        headers: Vec<(HeaderName, HeaderValue)>,
+    ) -> Self {
+        Self { status, media_type, bytes, headers }
+    }
+}
+
 impl Answer {
+    /// Headers of the answer's own.
+    pub(crate) fn take_headers(&mut self) -> Vec<(HeaderName, HeaderValue)> {
+        match self {
+            Self::Document(document) => std::mem::take(&mut document.headers),
+            _ => Vec::new(),
+        }
+    }
+
     /// The status code.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::Value(status, _) | Self::Bytes(status, _) | Self::Text(status, _) | Self::Empty(status) => {
                 *status
             }
+            Self::Document(document) => document.status,
             Self::Typed(..) | Self::Encoded(..) | Self::Stream(_) => 200,
         }
     }
@@ -43,6 +76,7 @@ impl Answer {
             (Self::Empty(_), _) => ("", Body::whole(Bytes::new())),
             (Self::Text(_, text), _) => ("text/plain; charset=utf-8", Body::whole(text)),
             (Self::Encoded(media_type, bytes), _) => (media_type, Body::whole(bytes)),
+            (Self::Document(document), _) => (document.media_type, Body::whole(document.bytes)),
             (Self::Stream(body), Format::Protobuf) => (PROTOBUF_STREAM, body),
             (Self::Stream(body), _) => ("application/json", body),
             (Self::Bytes(_, bytes), Format::Json) if !accepted.pretty => {
@@ -50,7 +84,9 @@ impl Answer {
             }
             (Self::Bytes(_, bytes), _) => write(&object::decode(&bytes), accepted),
             (Self::Value(_, value), _) => write(&value, accepted),
-            (Self::Typed(media_type, value), _) => (media_type, write(&value, Accepted::JSON).1),
+            (Self::Typed(media_type, value), _) => {
+                (media_type, write(&value, Accepted { pretty: accepted.pretty, ..Accepted::JSON }).1)
+            }
         }
     }
 }

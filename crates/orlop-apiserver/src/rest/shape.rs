@@ -70,7 +70,7 @@ impl Call {
         match self.accepted.shape {
             Shape::Whole => Ok(Answer::Value(status, value)),
             Shape::Metadata => Ok(Answer::Value(status, viewer.partial(&value))),
-            Shape::MetadataList => Err(not_a_list(&self.kind)),
+            Shape::MetadataList => Err(self.not_a_list()),
             Shape::Table => {
                 let printer = self.printer(&value);
                 let mut out = Vec::new();
@@ -84,9 +84,22 @@ impl Call {
     /// Whether a list can be shown in the shape that the client asked for.
     pub(super) fn check_list_shape(&self) -> Result<(), ApiError> {
         match self.accepted.shape {
-            Shape::Metadata => Err(a_list(&self.kind)),
+            Shape::Metadata => {
+                let ty = go_type(&self.kind, "List");
+                let why =
+                    format!("you requested PartialObjectMetadata, but the requested object is a list ({ty})");
+                Err(ApiError::new(406, "NotAcceptable", why))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// 406 for an object that was asked for as a list.
+    pub(super) fn not_a_list(&self) -> ApiError {
+        let ty = go_type(&self.kind, "");
+        let why =
+            format!("you requested PartialObjectMetadataList, but the requested object is not a list ({ty})");
+        ApiError::new(406, "NotAcceptable", why)
     }
 
     /// The printer of an answer: that of the request's kind, or of a subresource with a kind of its own.
@@ -255,27 +268,11 @@ fn table_metadata(object: &Value) -> Value {
 }
 
 /// The name of a kind's Go type in the original.
-fn go_type(kind: &Kind, is_list: bool) -> String {
-    if kind.custom().is_some() {
-        return format!("*unstructured.Unstructured{}", if is_list { "List" } else { "" });
-    }
+fn go_type(kind: &Kind, suffix: &str) -> String {
     let package = match kind.group.as_str() {
+        _ if kind.custom().is_some() => return format!("*unstructured.Unstructured{suffix}"),
         "" | "events.k8s.io" => "core",
         group => group.split('.').next().unwrap_or(group),
     };
-    let list = if is_list { "List" } else { "" };
-    format!("*{package}.{}{list}", kind.kind)
-}
-
-fn a_list(kind: &Kind) -> ApiError {
-    let ty = go_type(kind, true);
-    let why = format!("you requested PartialObjectMetadata, but the requested object is a list ({ty})");
-    ApiError::new(406, "NotAcceptable", why)
-}
-
-fn not_a_list(kind: &Kind) -> ApiError {
-    let ty = go_type(kind, false);
-    let why =
-        format!("you requested PartialObjectMetadataList, but the requested object is not a list ({ty})");
-    ApiError::new(406, "NotAcceptable", why)
+    format!("*{package}.{}{suffix}", kind.kind)
 }

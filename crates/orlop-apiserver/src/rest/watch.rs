@@ -62,6 +62,10 @@ impl Call {
             if asked.is_empty() { 0 } else { parse_version(asked).map_err(ApiError::internal_plain)? };
         let wants_initial = options.send_initial_events.unwrap_or(version == 0);
         let snapshot = store.snapshot(&self.kind.table);
+        if options.send_initial_events == Some(true) && version > snapshot.revision.0 {
+            let error = ApiError::too_large_resource_version(version, snapshot.revision.0);
+            return Ok(Answer::Stream(Body::whole(error_event(format, &error))));
+        }
         let from = if wants_initial || version == 0 { snapshot.revision } else { Revision(version) };
         let initial = if wants_initial {
             let start = orlop_store::Key::from_text(selection.prefix());
@@ -156,6 +160,13 @@ impl State {
                         break;
                     }
                 }
+            }
+            let sends = !self.ended && (single.is_some() || !out.is_empty());
+            if sends && self.bookmarks && Instant::now() >= self.next_bookmark {
+                // A watch that is never idle gets its bookmarks too.
+                out.extend(single.take().unwrap_or_default());
+                self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                self.write_bookmark(&mut out, self.watch.seen(), None);
             }
             if let Some(frame) = single {
                 return Some(frame);
@@ -284,8 +295,7 @@ impl State {
 }
 
 fn too_old(format: Format, asked: Revision, oldest: Revision) -> Bytes {
-    let message = format!("too old resource version: {asked} ({oldest})");
-    error_event(format, &ApiError::expired(message))
+    error_event(format, &ApiError::expired(format!("too old resource version: {asked} ({oldest})")))
 }
 
 fn error_event(format: Format, error: &ApiError) -> Bytes {

@@ -6,7 +6,7 @@ use super::render::Answer;
 use crate::admission::Operation;
 use crate::object::{self, Stored};
 use crate::options::{WriteOptions, WriteVerb};
-use crate::services::Allocation;
+use crate::services::{Allocation, Claim};
 use crate::status::ApiError;
 use orlop_kinds::strategy::Context;
 use orlop_merge::managed::keep_times;
@@ -90,7 +90,8 @@ impl Call {
         loop {
             let mut candidate = object.clone();
             let generated = self.name_object(&mut candidate);
-            candidate = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
+            let claim;
+            (candidate, claim) = self.prepare_create(candidate, submitted.as_ref(), options.dry_run)?;
             let name = object::meta_str(&candidate, "name").to_owned();
             if generated {
                 attributes.name.clone_from(&name);
@@ -115,6 +116,7 @@ impl Call {
             }
             match self.commit(Expect::Absent, candidate).await? {
                 Ok(created) => {
+                    claim.map(Claim::keep);
                     self.server.committed(&kind, None, Some(&created));
                     return Ok(created);
                 }
@@ -138,14 +140,14 @@ impl Call {
         mut object: Value,
         submitted: Option<&Value>,
         dry_run: bool,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<(Value, Option<Claim>), ApiError> {
         let kind = self.kind.clone();
         object::set_meta(&mut object, "creationTimestamp", self.server.now());
         object::set_meta(&mut object, "uid", self.server.rng.uuid());
         let user = self.user.info();
         let now = self.server.now();
         let allocation = Allocation { live: None, dry_run };
-        self.server.allocate(&kind, &mut object, allocation)?;
+        let claim = self.server.allocate(&kind, &mut object, allocation)?;
         kind.prepare_create(&mut object, &Context { now: &now, user: Some(&user), submitted });
         let errors = kind.validate_create(&object);
         if !errors.is_empty() {
@@ -154,7 +156,7 @@ impl Call {
         for warning in kind.warnings(&object, None) {
             self.warn(warning);
         }
-        Ok(object)
+        Ok((object, claim))
     }
 
     /// Generates a name if one is asked for.
@@ -209,8 +211,14 @@ impl Call {
                 }
                 self.authorize_create(&name)?;
                 let made = next(self, None)?;
-                let object = self.create_object(made.object, options, made.owned).await?;
-                return Ok((object, true));
+                match self.create_object(made.object, options, made.owned).await {
+                    // Another writer created it first: what is there is changed instead.
+                    Err(error) if error.reason() == "AlreadyExists" && tries < UPDATE_TRIES => {
+                        tries += 1;
+                        continue;
+                    }
+                    created => return Ok((created?, true)),
+                }
             };
             let stored = self.kind.translate_one(&self.server, stored).await?;
             let live = self.kind.read(&stored);
@@ -254,6 +262,7 @@ impl Call {
             object = kind.own_converted(&self.server, Some(&live), object, &manager, subresource).await;
         }
         let shown = options.reviewed("UpdateOptions");
+        let claim;
         let mut attributes = self.attributes(Operation::Update, shown, options.dry_run);
         if subresource == "scale" {
             // Admission sees scales, not what is scaled.
@@ -262,7 +271,7 @@ impl Call {
             self.admit(&kind, &mut attributes).await?;
             self.set_replicas(&mut object, &attributes.object)?;
             self.check_version(&mut object, &live)?;
-            object = self.prepare_update(subresource, object, &live, options.dry_run)?;
+            (object, claim) = self.prepare_update(subresource, object, &live, options.dry_run)?;
             attributes.object = self.scale_of(&object)?;
             attributes.old = self.scale_of(&live)?;
             self.check_admitted(&kind, &mut attributes).await?;
@@ -275,8 +284,9 @@ impl Call {
             self.dedup_owners(&mut attributes.object, When::Admitted);
             self.check_version(&mut attributes.object, &attributes.old)?;
             self.check_namespace(&mut attributes.object)?;
-            attributes.object =
-                self.prepare_update(subresource, attributes.object.take(), &attributes.old, options.dry_run)?;
+            let admitted = attributes.object.take();
+            (attributes.object, claim) =
+                self.prepare_update(subresource, admitted, &attributes.old, options.dry_run)?;
             self.check_admitted(&kind, &mut attributes).await?;
         }
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
@@ -302,6 +312,7 @@ impl Call {
         }
         match self.commit(Expect::At(stored.revision), object).await? {
             Ok(updated) => {
+                claim.map(Claim::keep);
                 self.server.committed(&kind, Some(&live), Some(&updated));
                 Ok(Some(updated))
             }
@@ -316,16 +327,18 @@ impl Call {
         mut object: Value,
         live: &Value,
         dry_run: bool,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<(Value, Option<Claim>), ApiError> {
         let kind = self.kind.clone();
         object::copy_meta(&mut object, live, "generation");
         object::set_meta(&mut object, "selfLink", Value::Null);
         let user = self.user.info();
         let now = self.server.now();
         let context = Context { now: &now, user: Some(&user), submitted: None };
-        if subresource.is_empty() {
-            self.server.allocate(&kind, &mut object, Allocation { live: Some(live), dry_run })?;
-        }
+        let claim = if subresource.is_empty() {
+            self.server.allocate(&kind, &mut object, Allocation { live: Some(live), dry_run })?
+        } else {
+            None
+        };
         kind.prepare_update(subresource, &mut object, live, &context);
         if object::meta_str(&object, "uid").is_empty() {
             object::copy_meta(&mut object, live, "uid");
@@ -344,7 +357,7 @@ impl Call {
         for warning in kind.warnings(&object, Some(live)) {
             self.warn(warning);
         }
-        Ok(object)
+        Ok((object, claim))
     }
 
     /// Optimistic locking: the object must name the version it changes, or be of a kind that needs not.
@@ -487,7 +500,7 @@ impl Call {
 
 impl crate::kind::Kind {
     /// 422 for an object; the kind is the one that the object gives itself.
-    fn refuse(&self, object: &Value, errors: &[FieldError]) -> ApiError {
+    pub(crate) fn refuse(&self, object: &Value, errors: &[FieldError]) -> ApiError {
         ApiError::invalid(
             self.error_group(),
             object::text(object, "kind"),
@@ -514,36 +527,42 @@ impl crate::server::Inner {
         Ok(kind.after_storage(object))
     }
 
-    /// Removes an object whose last state is `last`.
+    /// Removes an object whose last state is `last`, with all that follows from it.
     pub(crate) fn remove(
         &self,
         kind: &crate::kind::Kind,
         stored: &Stored,
         last: Value,
     ) -> Result<Stored, Conflict<crate::object::Header>> {
-        let mut kept = last;
+        let entry = self.erase(kind, stored, last.clone())?;
+        self.committed(kind, Some(&last), None);
+        Ok(entry)
+    }
+
+    /// Removes an object and nothing else.
+    pub(crate) fn erase(
+        &self,
+        kind: &crate::kind::Kind,
+        stored: &Stored,
+        mut last: Value,
+    ) -> Result<Stored, Conflict<crate::object::Header>> {
         // What a webhook would have to make is there already.
         let as_it_was =
             kind.is_stored_by_webhook().then(|| self.store.get(&kind.table, &stored.key)).flatten();
-        let entry = self.store.commit(
-            &kind.table,
-            &stored.key,
-            Expect::At(stored.revision),
-            self.now_ms(),
-            |revision| {
-                object::set_revision(&mut kept, revision);
-                let (body, header) = match &as_it_was {
-                    Some(entry) => {
-                        let mut object = object::decode(&entry.body);
-                        object::set_revision(&mut object, revision);
-                        object::encode(&object, entry.header.schema)
-                    }
-                    None => object::encode(&kind.to_storage(&kept), kind.schema_state()),
-                };
-                Change::Delete { body, header }
-            },
-        )?;
-        self.committed(kind, Some(&kept), None);
-        Ok(entry)
+        let expect = Expect::At(stored.revision);
+        self.store.commit(&kind.table, &stored.key, expect, self.now_ms(), |revision| {
+            let (body, header) = match &as_it_was {
+                Some(entry) => {
+                    let mut object = object::decode(&entry.body);
+                    object::set_revision(&mut object, revision);
+                    object::encode(&object, entry.header.schema)
+                }
+                None => {
+                    object::set_revision(&mut last, revision);
+                    object::encode(&kind.to_storage(&last), kind.schema_state())
+                }
+            };
+            Change::Delete { body, header }
+        })
     }
 }

@@ -508,7 +508,7 @@ async fn rules_allow_what_they_name_and_nothing_else() {
         ("GET", scale.clone(), 200),
         ("PUT", scale, 403),
         ("GET", format!("{DEPLOYMENTS}/x/status"), 200),
-        ("GET", "/metrics".to_owned(), 404),
+        ("GET", "/metrics".to_owned(), 200),
         ("POST", "/metrics".to_owned(), 403),
         ("GET", "/metrics/x".to_owned(), 403),
         ("GET", "/logs/a/b".to_owned(), 404),

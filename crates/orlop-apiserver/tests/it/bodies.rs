@@ -277,3 +277,21 @@ async fn bad_write_options_are_refused() {
         assert_eq!(reply.refusal(), (422, "Invalid".to_owned(), message.to_owned()), "{method} {query}");
     }
 }
+
+#[tokio::test]
+async fn large_answers_are_compressed_for_those_who_can_read_them() {
+    use std::io::Read as _;
+    let client = admin();
+    client.create(CONFIG_MAPS, &config_map("big", &"a".repeat(200_000))).await;
+    client.create(CONFIG_MAPS, &config_map("small", "a")).await;
+    let path = format!("{CONFIG_MAPS}/big");
+    let plain = client.get(&path).await;
+    assert_eq!(plain.header("content-encoding"), "");
+    let zipping = client.with("accept-encoding", "deflate, gzip");
+    let zipped = zipping.get(&path).await;
+    assert_eq!((zipped.header("content-encoding"), zipped.header("vary")), ("gzip", "Accept-Encoding"));
+    let mut body = Vec::new();
+    flate2::read::GzDecoder::new(&*zipped.body).read_to_end(&mut body).expect("gzip");
+    assert_eq!(body, plain.body);
+    assert_eq!(zipping.get(&format!("{CONFIG_MAPS}/small")).await.header("content-encoding"), "");
+}

@@ -216,6 +216,10 @@ async fn a_load_that_fails_names_the_document_and_changes_nothing() {
         ),
         (format!("{good}---\na: [\n"), "document 2 is not YAML: ".to_owned()),
         (
+            format!("{good}---\nkind: ConfigMap\napiVersion: v1\nmetadata: {{name: b}}\n"),
+            "document 2: ConfigMap `b` needs a metadata.namespace".to_owned(),
+        ),
+        (
             "kind: TokenReview\napiVersion: authentication.k8s.io/v1\nmetadata: {name: x}\n".to_owned(),
             "document 1: no kind `TokenReview` in `authentication.k8s.io/v1`; ".to_owned(),
         ),
@@ -251,6 +255,33 @@ async fn odd_definitions_in_a_dump_are_no_reason_to_fail() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_definition_edited_in_a_dump_is_the_one_that_counts() {
+    let server = builder().0.build();
+    let client = Client::admin(&server);
+    let mut definition = widgets(&["v1"]);
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = json!({
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "maximum": 5}}}},
+    });
+    client.create(DEFINITIONS, &definition).await;
+    client.create(WIDGETS, &widget("w")).await;
+    let snapshot = server.snapshot();
+    let mut big = widget("big");
+    big["spec"]["size"] = 50.into();
+    assert_eq!(client.post(WIDGETS, &big).await.status, 422);
+    server.load(&server.dump().replace("maximum: 5", "maximum: 500")).expect("a dump");
+    client.create(WIDGETS, &big).await;
+    server.restore(&snapshot).expect("there is no disk");
+    assert_eq!(client.post(WIDGETS, &big).await.status, 422, "the snapshot has the old definition");
+    // A snapshot fits any server.
+    let (other, _) = seeded(7);
+    Client::admin(&other).create(DEFINITIONS, &widgets(&["v1"])).await;
+    other.restore(&snapshot).expect("there is no disk");
+    assert_eq!(Client::admin(&other).names(WIDGETS).await, ["w"]);
+    assert_eq!(Client::admin(&other).post(WIDGETS, &big).await.status, 422);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restore_brings_objects_kinds_addresses_and_rights_back() {
     let server = builder().0.build();
     let client = Client::admin(&server);
@@ -270,13 +301,14 @@ async fn a_restore_brings_objects_kinds_addresses_and_rights_back() {
     client.delete(&format!("{DEFINITIONS}/widgets.example.com")).await.ok(200);
     client.delete(&format!("{SERVICES}/kept")).await.ok(200);
     client.delete(&format!("{RBAC}/clusterroles/r")).await.ok(200);
-    let thief = client.create(SERVICES, &service("thief")).await;
-    assert_eq!(thief["spec"]["clusterIP"], kept["spec"]["clusterIP"], "the address was free");
+    let mut thief = service("thief");
+    thief["spec"]["clusterIP"] = kept["spec"]["clusterIP"].clone();
+    client.create(SERVICES, &thief).await;
     assert_eq!(client.get(WIDGETS).await.status, 404);
     let mut watch = client.watch(&format!("{CONFIG_MAPS}?watch=true")).await;
     watch.ready().await;
 
-    server.restore(&snapshot);
+    server.restore(&snapshot).expect("there is no disk");
     assert_eq!(without_versions(&server.dump()), without_versions(&dump));
     assert_eq!(client.names(CONFIG_MAPS).await, ["kept"]);
     assert_eq!(client.get(&format!("{CONFIG_MAPS}/kept")).await.ok(200)["data"]["key"], "before");
@@ -292,7 +324,7 @@ async fn a_restore_brings_objects_kinds_addresses_and_rights_back() {
     assert_eq!((last["type"].as_str(), &last["object"]["code"]), (Some("ERROR"), &json!(410)));
     assert_eq!(watch.next().await, None);
 
-    server.restore(&snapshot);
+    server.restore(&snapshot).expect("there is no disk");
     assert_eq!(client.names(SERVICES).await, ["kept", "kubernetes"], "a snapshot can be used again");
     assert_eq!(client.get(&format!("{SERVICES}/kept")).await.ok(200).uid(), kept.uid());
 }

@@ -30,8 +30,7 @@ pub(crate) fn run(command: Command, shell: &Shell) -> Result<(), Failure> {
 }
 
 fn running() -> Result<State, Failure> {
-    let found = State::load()?.filter(State::is_alive);
-    found.ok_or_else(|| {
+    State::running()?.ok_or_else(|| {
         Failure::new("no cluster is running")
             .hint("start one with `orlop cluster up --detach`")
             .code(EXIT_UNREACHABLE)

@@ -2,6 +2,7 @@
 
 use crate::shell::Failure;
 use serde_json::{Value, json};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use std::time::Duration;
 const POLL: Duration = Duration::from_millis(10);
 /// How long it may take.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often a cluster that starts asks for the lock.
+const LOCK_TRIES: usize = 10;
 
 /// The running cluster.
 pub(crate) struct State {
@@ -19,21 +23,24 @@ pub(crate) struct State {
 
 impl State {
     /// Where state is kept: `$ORLOP_HOME`, or `orlop` in the user's state directory.
-    pub(crate) fn directory() -> PathBuf {
+    pub(crate) fn directory() -> Result<PathBuf, Failure> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         set("ORLOP_HOME")
             .or_else(|| set("XDG_STATE_HOME").map(|base| base.join("orlop")))
             .or_else(|| set("HOME").map(|home| home.join(".local/state/orlop")))
-            .unwrap_or_else(|| std::env::temp_dir().join("orlop"))
+            .ok_or_else(|| {
+                Failure::new("there is no place to remember the cluster in")
+                    .hint("set `ORLOP_HOME` (or `HOME`) to a directory")
+            })
     }
 
-    fn path() -> PathBuf {
-        Self::directory().join("cluster.json")
+    fn path() -> Result<PathBuf, Failure> {
+        Ok(Self::directory()?.join("cluster.json"))
     }
 
     /// The cluster that was started last, if its file is there.
-    pub(crate) fn load() -> Result<Option<Self>, Failure> {
-        let path = Self::path();
+    fn load() -> Result<Option<Self>, Failure> {
+        let path = Self::path()?;
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -54,31 +61,25 @@ impl State {
         })
     }
 
-    /// Writes the file.
-    pub(crate) fn save(&self) -> Result<(), Failure> {
+    /// Writes the file; only the cluster that holds the lock may.
+    pub(crate) fn save(&self, _lock: &Lock) -> Result<(), Failure> {
         let value = json!({"url": self.url, "pid": self.pid, "kubeconfig": self.kubeconfig});
-        write_private(&Self::path(), &value.to_string())
+        write_private(&Self::path()?, &value.to_string())
     }
 
-    /// Removes the file if it is still about this cluster.
-    pub(crate) fn forget(&self) {
-        if let Ok(Some(saved)) = Self::load()
-            && saved.pid == self.pid
-        {
-            let _ = std::fs::remove_file(Self::path());
+    /// Removes the file; only the cluster that holds the lock may.
+    pub(crate) fn forget(&self, _lock: &Lock) {
+        if let Ok(path) = Self::path() {
+            let _ = std::fs::remove_file(path);
         }
     }
 
-    /// Whether the process still runs.
-    pub(crate) fn is_alive(&self) -> bool {
-        self.process().is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
-            && !self.has_exited()
-    }
-
-    /// Whether the process is over and only waits for its parent to notice.
-    fn has_exited(&self) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+    /// The running cluster, if there is one: its process holds the lock as long as it lives.
+    pub(crate) fn running() -> Result<Option<Self>, Failure> {
+        if Lock::take()?.is_some() {
+            return Ok(None);
+        }
+        Self::load()
     }
 
     /// Asks the process to end and waits until it has.
@@ -96,17 +97,57 @@ impl State {
             .map_err(|error| Failure::new("cannot start the async runtime").because(error))?;
         let ended = runtime.block_on(async {
             let gone = async {
-                while self.is_alive() {
+                while Lock::take()?.is_none() {
                     tokio::time::sleep(POLL).await;
                 }
+                Ok(())
             };
             tokio::time::timeout(STOP_TIMEOUT, gone).await
         });
-        ended.map_err(|_| stuck("does not end"))
+        ended.unwrap_or_else(|_| Err(stuck("does not end")))
     }
 
     fn process(&self) -> Option<rustix::process::Pid> {
         rustix::process::Pid::from_raw(i32::try_from(self.pid).ok()?)
+    }
+}
+
+/// The right to run a cluster here. The system takes it back when the process ends, however it ends, so a number
+/// that another process has got since is never taken for a cluster.
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// The lock, unless a running cluster has it.
+    pub(crate) fn take() -> Result<Option<Self>, Failure> {
+        let path = State::directory()?.join("cluster.lock");
+        let cannot = |error| Failure::new(format!("cannot lock `{}`", path.display())).because(error);
+        make_parent(&path).map_err(cannot)?;
+        let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(cannot)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(cannot(error)),
+        }
+    }
+
+    /// The lock for good. Commands that only look hold it for a moment, so it is asked for a few times.
+    pub(crate) async fn keep() -> Result<Option<Self>, Failure> {
+        for _ in 0..LOCK_TRIES {
+            if let Some(lock) = Self::take()? {
+                return Ok(Some(lock));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(None)
+    }
+}
+
+fn make_parent(path: &Path) -> std::io::Result<()> {
+    match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(directory) => std::fs::create_dir_all(directory),
+        None => Ok(()),
     }
 }
 
@@ -115,9 +156,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
     use std::io::Write as _;
     use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
     let cannot = |error| Failure::new(format!("cannot write `{}`", path.display())).because(error);
-    if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::create_dir_all(directory).map_err(cannot)?;
-    }
+    make_parent(path).map_err(cannot)?;
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .create(true)

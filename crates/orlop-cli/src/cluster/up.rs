@@ -1,15 +1,18 @@
 //! `orlop cluster up`.
 
-use super::state::{State, write_private};
+use super::state::{Lock, State, write_private};
 use crate::shell::{Failure, Shell};
 use clap::Args as ClapArgs;
-use orlop_apiserver::{ADMISSION_PLUGINS, ApiServer, Certificates, User, random_token};
+use orlop_apiserver::{ADMISSION_PLUGINS, ApiServer, Certificates, OpenError, User, random_token};
 use orlop_clock::Clock;
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio::signal::unix::{SignalKind, signal};
+
+/// How a kubeconfig begins that may be replaced.
+const KUBECONFIG_MARK: &str = "# written by `orlop cluster up`";
 
 #[derive(ClapArgs)]
 pub(crate) struct Args {
@@ -26,14 +29,24 @@ pub(crate) struct Args {
     #[arg(long, default_value = "none", value_name = "none", value_parser = ["none"])]
     controllers: String,
     /// How many nodes are simulated; this version has none
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=0))]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = no_nodes)]
     nodes: u16,
     /// Admission plugins to switch off, by the names of kube-apiserver
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     disable_admission_plugins: Vec<String>,
+    /// A directory to keep the cluster in; without one it is gone when it stops
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// A bearer token for the administrator; one is made up if it is not given
     #[arg(long, value_name = "TOKEN", env = "ORLOP_TOKEN", hide_env_values = true)]
     token: Option<String>,
+}
+
+fn no_nodes(text: &str) -> Result<u16, String> {
+    match text {
+        "0" => Ok(0),
+        _ => Err("this version simulates no nodes; only 0 is accepted".to_owned()),
+    }
 }
 
 pub(crate) fn run(args: &Args, shell: &Shell) -> Result<(), Failure> {
@@ -44,9 +57,8 @@ pub(crate) fn run(args: &Args, shell: &Shell) -> Result<(), Failure> {
             ));
         }
     }
-    if let Some(running) = State::load()?.filter(State::is_alive) {
-        return Err(Failure::new(format!("a cluster is running at {}", running.url))
-            .hint("stop it with `orlop cluster down`, or set `ORLOP_HOME` to keep several"));
+    if let Some(running) = State::running()? {
+        return Err(already_running(Some(&running)));
     }
     if args
         .token
@@ -65,27 +77,92 @@ pub(crate) fn run(args: &Args, shell: &Shell) -> Result<(), Failure> {
     runtime.block_on(serve(args, shell))
 }
 
+fn already_running(state: Option<&State>) -> Failure {
+    let what = state.map_or_else(
+        || "another cluster is being started".to_owned(),
+        |state| format!("a cluster is running at {}", state.url),
+    );
+    Failure::new(what).hint("stop it with `orlop cluster down`, or set `ORLOP_HOME` to keep several")
+}
+
+/// A kubeconfig that somebody else wrote is not overwritten: it may be the only copy of other clusters' keys.
+fn check_kubeconfig(path: &Path) -> Result<(), Failure> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Failure::new(format!("cannot read `{}`", path.display())).because(error)),
+    };
+    if text.trim().is_empty() || text.starts_with(KUBECONFIG_MARK) {
+        return Ok(());
+    }
+    Err(Failure::new(format!("`{}` exists and is not from orlop", path.display()))
+        .hint("name another file with `--kubeconfig`; `KUBECONFIG=one:two` lets kubectl use both"))
+}
+
+/// Why a directory cannot be used, and what to do about it.
+fn cannot_open(directory: &Path, error: OpenError) -> Failure {
+    let hint = match &error {
+        OpenError::InUse { .. } => "stop the cluster that uses it, or choose another `--data-dir`",
+        OpenError::Newer { .. } => "use the version of orlop that wrote it, or choose another `--data-dir`",
+        OpenError::Io { .. } => "check that the directory can be written to",
+        _ => "nothing in it was changed; restore it from a copy, or choose another `--data-dir`",
+    };
+    Failure::new(format!("cannot open the cluster in `{}`", directory.display())).because(error).hint(hint)
+}
+
+/// The administrator's token of a cluster that is kept: the same at each start.
+fn kept_token(path: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(token) if !token.trim().is_empty() => Ok(token.trim().to_owned()),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::new(format!("cannot read `{}`", path.display())).because(error))
+        }
+        _ => {
+            let token = random_token();
+            write_private(path, &token)?;
+            Ok(token)
+        }
+    }
+}
+
 async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
+    let Some(lock) = Lock::keep().await? else {
+        return Err(already_running(State::running()?.as_ref()));
+    };
+    let path = match &args.kubeconfig {
+        Some(path) => path.clone(),
+        None => State::directory()?.join("kubeconfig.yaml"),
+    };
+    check_kubeconfig(&path)?;
     let clock = Clock::system();
-    let token = args.token.clone().unwrap_or_else(random_token);
+    let token = match (&args.token, &args.data_dir) {
+        (Some(token), _) => token.clone(),
+        (None, Some(directory)) => kept_token(&directory.join("admin.token"))?,
+        (None, None) => random_token(),
+    };
     let mut builder = ApiServer::builder().clock(clock.clone()).token(&token, User::admin());
     for plugin in &args.disable_admission_plugins {
         builder = builder.disable_admission(plugin);
     }
-    let server = builder.build();
     let cannot = |error| Failure::new("cannot serve the API").because(error);
-    let certificates = Certificates::generate(clock.now()).map_err(cannot)?;
+    let (server, certificates) = match &args.data_dir {
+        Some(directory) => {
+            let server = builder.open(directory).map_err(|error| cannot_open(directory, error))?;
+            (server, Certificates::keep_in(&directory.join("pki"), clock.now()).map_err(cannot)?)
+        }
+        None => (builder.build(), Certificates::generate(clock.now()).map_err(cannot)?),
+    };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let serving = server
         .serve(address, &certificates)
         .await
         .map_err(|error| cannot(error).hint("choose another port with `--port`, or 0 for a free one"))?;
     let url = format!("https://{}", serving.address());
-    let path = args.kubeconfig.clone().unwrap_or_else(|| State::directory().join("kubeconfig.yaml"));
-    write_private(&path, &certificates.kubeconfig(&url, &token))?;
+    let kubeconfig = certificates.kubeconfig(&url, &token);
+    write_private(&path, &format!("{KUBECONFIG_MARK}; replaced at each start\n{kubeconfig}"))?;
     let path = std::path::absolute(&path).unwrap_or(path);
     let state = State { url: url.clone(), pid: std::process::id(), kubeconfig: path.clone() };
-    state.save()?;
+    state.save(&lock)?;
     let handler = |kind| signal(kind).map_err(|error| Failure::new("cannot handle signals").because(error));
     let (mut terminate, mut interrupt) =
         (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
@@ -99,7 +176,8 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
         }
     };
     serving.run(asked).await;
-    state.forget();
+    state.forget(&lock);
+    shell.say(format_args!("stopped {url}"));
     Ok(())
 }
 
@@ -107,16 +185,17 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
 fn detach(args: &Args, shell: &Shell) -> Result<(), Failure> {
     let program =
         std::env::current_exe().map_err(|error| Failure::new("cannot find this program").because(error))?;
-    let log_path = State::directory().join("cluster.log");
+    let log_path = State::directory()?.join("cluster.log");
     write_private(&log_path, "")?;
-    let log = std::fs::OpenOptions::new()
-        .append(true)
-        .open(&log_path)
-        .map_err(|error| Failure::new(format!("cannot write `{}`", log_path.display())).because(error))?;
+    let cannot_log = |error| Failure::new(format!("cannot write `{}`", log_path.display())).because(error);
+    let log = std::fs::OpenOptions::new().append(true).open(&log_path).map_err(cannot_log)?;
     let mut command = Command::new(program);
     command.args(["cluster", "up", "--port", &args.port.to_string()]);
     if let Some(path) = &args.kubeconfig {
         command.arg("--kubeconfig").arg(path);
+    }
+    if let Some(directory) = &args.data_dir {
+        command.arg("--data-dir").arg(directory);
     }
     if !args.disable_admission_plugins.is_empty() {
         command.arg(format!("--disable-admission-plugins={}", args.disable_admission_plugins.join(",")));
@@ -141,7 +220,7 @@ fn detach(args: &Args, shell: &Shell) -> Result<(), Failure> {
         return Err(Failure::new("the cluster did not start"));
     }
     shell.data(line.trim_end());
-    if let Some(state) = State::load()? {
+    if let Some(state) = State::running()? {
         shell.say(format_args!("hint: export KUBECONFIG={}", state.kubeconfig.display()));
     }
     Ok(())

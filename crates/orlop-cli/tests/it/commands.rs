@@ -27,10 +27,10 @@ fn the_demo_ends_by_itself() {
     for part in [
         "started",
         "`Shell`",
-        "\"ADDED\"",
-        "\"MODIFIED\"",
+        "says ADDED",
+        "says MODIFIED",
         "should be greater than or equal to 0",
-        "\"DELETED\"",
+        "says DELETED",
     ] {
         assert!(shown.contains(part), "{part} is missing in\n{shown}");
     }
@@ -104,4 +104,48 @@ fn a_detached_cluster_outlives_its_command() {
     assert!(text(&again.stderr).contains("a cluster is running"));
     assert!(text(&run(home.path(), &["cluster", "kubeconfig"]).stdout).contains("current-context"));
     assert!(run(home.path(), &["cluster", "down"]).status.success());
+}
+
+#[test]
+fn a_number_of_another_process_is_not_taken_for_a_cluster() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let state = format!(
+        r#"{{"url": "https://127.0.0.1:1", "pid": {}, "kubeconfig": "/nowhere"}}"#,
+        std::process::id()
+    );
+    std::fs::write(home.path().join("cluster.json"), state).expect("the file can be written");
+    let down = run(home.path(), &["cluster", "down"]);
+    assert_eq!(down.status.code(), Some(4), "this test is still alive, and no cluster runs");
+}
+
+#[test]
+fn two_that_start_at_once_are_one_cluster() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let start = || {
+        let mut command = orlop(home.path());
+        command.args(["cluster", "up", "--detach"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program can be started")
+    };
+    let outputs = [start(), start()].map(|child| child.wait_with_output().expect("the program ends"));
+    let started = outputs.iter().filter(|output| output.status.success()).count();
+    assert_eq!(started, 1, "{outputs:?}");
+    assert!(run(home.path(), &["cluster", "down"]).status.success());
+}
+
+#[test]
+fn a_kubeconfig_of_somebody_else_is_not_overwritten() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let path = home.path().join("config");
+    std::fs::write(&path, "kind: Config\nusers: [{name: precious}]\n").expect("the file can be written");
+    let arguments = ["cluster", "up", "--detach", "--kubeconfig", path.to_str().expect("the path is text")];
+    let refused = run(home.path(), &arguments);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("exists and is not from orlop"), "{}", text(&refused.stderr));
+    assert!(std::fs::read_to_string(&path).expect("it is there").contains("precious"));
+    std::fs::write(&path, "").expect("the file can be written");
+    for _ in 0..2 {
+        let output = run(home.path(), &arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(run(home.path(), &["cluster", "down"]).status.success());
+    }
 }

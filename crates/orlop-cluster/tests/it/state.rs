@@ -59,7 +59,7 @@ async fn a_snapshot_brings_back_what_was() -> Result<(), kube::Error> {
     maps.delete("kept", &DeleteParams::default()).await?;
     let later = maps.create(&PostParams::default(), &config_map("later", "1")).await?;
 
-    cluster.server().restore(&snapshot);
+    cluster.server().restore(&snapshot).expect("there is no disk");
     let list = maps.list(&ListParams::default()).await?;
     assert_eq!(list.items.len(), 1);
     assert_eq!(list.items[0].metadata.uid, kept.metadata.uid);
@@ -109,7 +109,7 @@ async fn a_restore_ends_watches() -> Result<(), kube::Error> {
     maps.create(&PostParams::default(), &config_map("a", "1")).await?;
     let mut watch = watch.boxed();
     assert!(watch.try_next().await?.is_some());
-    cluster.server().restore(&snapshot);
+    cluster.server().restore(&snapshot).expect("there is no disk");
     // Either the end, or an error event that says so: never silence.
     let _ = watch.try_next().await;
     Ok(())

@@ -6,6 +6,7 @@
 mod discovery;
 mod openapi;
 mod types;
+mod words;
 
 pub use discovery::{Group, Resource, Version};
 pub use types::{Declared, Field, Shape, Struct, Type, TypeId};
@@ -20,7 +21,9 @@ pub struct Catalog {
     types: types::Table,
     groups: Vec<Group>,
     openapi: openapi::Definitions,
+    descriptions: openapi::Definitions,
     policy: OnceLock<Value>,
+    versions: OnceLock<Value>,
 }
 
 /// The catalog of the release this crate was generated from.
@@ -30,7 +33,9 @@ pub fn catalog() -> &'static Catalog {
         types: types::Table::parse(unpack(include_bytes!("../../data/types.tsv.gz"))),
         groups: discovery::parse(unpack(include_bytes!("../../data/discovery.json.gz"))),
         openapi: openapi::Definitions::new(include_bytes!("../../data/openapi.bin")),
+        descriptions: openapi::Definitions::new(include_bytes!("../../data/descriptions.bin")),
         policy: OnceLock::new(),
+        versions: OnceLock::new(),
     })
 }
 
@@ -86,6 +91,21 @@ impl Catalog {
         self.openapi.get(name)
     }
 
+    /// The OpenAPI v3 schema of a definition with the descriptions of it and of its properties.
+    pub fn described_definition(&self, name: &str) -> Option<Value> {
+        let mut schema = self.definition(name)?.clone();
+        for (property, text) in self.descriptions.get(name).and_then(Value::as_object).into_iter().flatten() {
+            let owner = match property.as_str() {
+                "" => Some(&mut schema),
+                property => schema.get_mut("properties").and_then(|all| all.get_mut(property)),
+            };
+            if let Some(owner) = owner.and_then(Value::as_object_mut) {
+                owner.insert("description".to_owned(), text.clone());
+            }
+        }
+        Some(schema)
+    }
+
     /// The name of the definition of a kind.
     pub fn definition_name(&self, group: &str, version: &str, kind: &str) -> Option<&'static str> {
         let model = self.get(self.type_of(group, version, kind)?).model;
@@ -95,6 +115,26 @@ impl Catalog {
     /// The OpenAPI v3 document of a group-version, as `/openapi/v3/apis/<group>/<version>` serves it.
     pub fn openapi_v3(&self, group: &str, version: &str) -> Option<Value> {
         Some(openapi::document(self, group, self.version(group, version)?))
+    }
+
+    /// Groups and versions that the Go client knows, served or not.
+    pub fn client_versions(&self) -> Vec<(&str, &str)> {
+        self.versions("clients")
+    }
+
+    /// Groups and versions that the original knows, served or not.
+    pub fn known_versions(&self) -> Vec<(&str, &str)> {
+        let mut all = [self.versions("clients"), self.versions("server")].concat();
+        all.sort_unstable();
+        all
+    }
+
+    fn versions(&self, part: &str) -> Vec<(&str, &str)> {
+        let versions = self.versions.get_or_init(|| {
+            serde_json::from_str(include_str!("../../data/versions.json")).unwrap_or_default()
+        });
+        let versions = versions.get(part).and_then(Value::as_array).into_iter().flatten();
+        versions.filter_map(|v| Some((v["Group"].as_str()?, v["Version"].as_str()?))).collect()
     }
 
     /// Cluster roles of a new cluster, including those of the controllers.

@@ -53,8 +53,14 @@ impl CustomColumn {
 fn integer(number: &Number) -> Value {
     match number.as_i64() {
         Some(whole) => whole.into(),
-        None => number.as_f64().map_or(Value::Null, |float| (float as i64).into()),
+        None => number.as_f64().map_or(Value::Null, |float| truncated(float).into()),
     }
+}
+
+/// A float without its fraction, as processors do it that have no such integer.
+fn truncated(float: f64) -> i64 {
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    if (-BEYOND..BEYOND).contains(&float) { float as i64 } else { i64::MIN }
 }
 
 /// A float as Go writes it in JSON: without a fraction if it has none.
@@ -73,7 +79,11 @@ fn printed(value: &Value) -> String {
             _ => number.to_string(),
         },
         Value::Bool(bool) => bool.to_string(),
-        Value::Array(_) | Value::Object(_) => escape_html(&value.to_string()),
+        Value::Array(_) | Value::Object(_) => {
+            let mut out = String::new();
+            write_json(&mut out, value);
+            out
+        }
     }
 }
 
@@ -89,14 +99,43 @@ fn go_float(value: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
-/// Go's JSON is safe within HTML.
-fn escape_html(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
+/// A value as Go writes it in JSON: numbers without needless exponents, text safe within HTML.
+fn write_json(out: &mut String, value: &Value) {
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (n, item) in items.iter().enumerate() {
+                out.push_str(if n == 0 { "" } else { "," });
+                write_json(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(fields) => {
+            out.push('{');
+            for (n, (name, field)) in fields.iter().enumerate() {
+                out.push_str(if n == 0 { "" } else { "," });
+                escape_html(out, &Value::from(name.as_str()).to_string());
+                out.push(':');
+                write_json(out, field);
+            }
+            out.push('}');
+        }
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (None, Some(float)) if (1e-6..1e21).contains(&float.abs()) || float == 0.0 => {
+                out.push_str(&format!("{float}"));
+            }
+            (None, Some(float)) => out.push_str(&go_float(float).replace("e-0", "e-")),
+            _ => out.push_str(&number.to_string()),
+        },
+        scalar => escape_html(out, &scalar.to_string()),
+    }
+}
+
+fn escape_html(out: &mut String, json: &str) {
     for c in json.chars() {
         match c {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", c as u32)),
             c => out.push(c),
         }
     }
-    out
 }

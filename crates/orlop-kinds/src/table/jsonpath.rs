@@ -187,13 +187,12 @@ impl<'a> Reader<'a> {
             nodes.push(Node::Union(union));
             return Some(());
         }
-        if let Some(key) = inner.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-            if !key.contains('\'') {
-                let mut key = Reader { rest: key, depth: self.depth + 1 };
-                nodes.push(key.field());
-                nodes.extend(key.nodes()?);
-                return Some(());
-            }
+        let key = inner.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+        if let Some(key) = key.filter(|key| !key.contains('\'')) {
+            let mut key = Reader { rest: key, depth: self.depth + 1 };
+            nodes.push(key.field());
+            nodes.extend(key.nodes()?);
+            return Some(());
         }
         let parts: Vec<&str> = inner.split(':').collect();
         let mut params = [None; 3];
@@ -237,7 +236,10 @@ impl<'a> Reader<'a> {
         self.rest = self.rest[end + 1..].strip_prefix(']')?;
         let is_operator = |c: char| matches!(c, '!' | '<' | '>' | '=');
         let split = inner.find(is_operator).filter(|at| *at > 0).and_then(|at| {
-            let width = inner[at..].find(|c| !is_operator(c))?;
+            let run = &inner[at..];
+            // Something must be left to compare with, if only the operator's end.
+            let width =
+                run.find(|c| !is_operator(c)).or_else(|| run.len().checked_sub(1).filter(|w| *w > 0))?;
             Some((at, at + width))
         });
         let Some((from, to)) = split else { return Some(Node::Filter(self.nested(inner)?, None)) };
@@ -280,16 +282,20 @@ fn step<'a>(node: &Node, input: Found<'a>) -> Option<Found<'a>> {
         Node::Slice(params, is_index) => {
             for value in input.into_iter().filter(|value| !value.is_null()) {
                 let items = list(value)?;
-                let Some((from, to, step)) = bounds(*params, *is_index, items.len())? else {
+                let (from, to, step) = bounds(*params, *is_index, items.len())?;
+                if from == to {
                     return Some(found);
-                };
+                }
                 found.extend(items.into_iter().take(to).skip(from).step_by(step));
             }
         }
         Node::Filter(left, test) => {
-            for item in input.into_iter().map(list).collect::<Option<Vec<_>>>()?.into_iter().flatten() {
-                if passes(left, test.as_ref(), &item)? {
-                    found.push(item);
+            for value in input {
+                let Cow::Borrowed(Value::Array(items)) = value else { return None };
+                for item in items {
+                    if passes(left, test.as_ref(), item)? {
+                        found.push(Cow::Borrowed(item));
+                    }
                 }
             }
         }
@@ -329,26 +335,25 @@ fn descend<'a>(value: Cow<'a, Value>, found: &mut Found<'a>) {
     }
 }
 
-/// From where to where a slice goes and in which steps: nothing inside if it is empty, nothing at all if it is
-/// out of bounds.
-fn bounds(params: [Option<i64>; 3], is_index: bool, length: usize) -> Option<Option<(usize, usize, usize)>> {
+/// From where to where a slice goes and in which steps; nothing if it is out of bounds.
+fn bounds(params: [Option<i64>; 3], is_index: bool, length: usize) -> Option<(usize, usize, usize)> {
     let length = i64::try_from(length).ok()?;
     let from = params[0].unwrap_or(0);
     let from = if from < 0 { from + length } else { from };
     let to = params[1].unwrap_or(length);
     let to = if to < 0 || (to == 0 && is_index) { to + length } else { to };
     if from == to {
-        return Some(None);
+        return Some((0, 0, 1));
     }
     if from >= length || from < 0 || to > length || to < 0 || from > to {
         return None;
     }
     let step = params[2].unwrap_or(1);
-    Some(Some((from as usize, to as usize, usize::try_from(step).ok().filter(|step| *step > 0)?)))
+    Some((from as usize, to as usize, usize::try_from(step).ok().filter(|step| *step > 0)?))
 }
 
-fn passes(left: &[Node], test: Option<&(Operator, Vec<Node>)>, item: &Cow<'_, Value>) -> Option<bool> {
-    let lefts = evaluate(left, vec![item.clone()]);
+fn passes(left: &[Node], test: Option<&(Operator, Vec<Node>)>, item: &Value) -> Option<bool> {
+    let lefts = evaluate(left, vec![Cow::Borrowed(item)]);
     let Some((operator, right)) = test else {
         return Some(lefts.is_some_and(|lefts| !lefts.is_empty()));
     };
@@ -356,7 +361,7 @@ fn passes(left: &[Node], test: Option<&(Operator, Vec<Node>)>, item: &Cow<'_, Va
     if lefts.is_empty() {
         return Some(false);
     }
-    let rights = evaluate(right, vec![item.clone()])?;
+    let rights = evaluate(right, vec![Cow::Borrowed(item)])?;
     match (lefts.as_slice(), rights.as_slice()) {
         (_, []) => Some(false),
         ([left], [right]) => compare(*operator, left, right),
@@ -430,7 +435,9 @@ mod tests {
             assert_eq!(path_read.first(&object).map(Cow::into_owned), expected, "{path}");
         }
         let deep = ".a[?(@".repeat(100_000);
-        for bad in [".a[", ".a[x]", ".a[?(@.b", ".a....b", ".a[?(@.b==\"c)]", "\n", "#", &deep] {
+        for bad in
+            [".a[", ".a[x]", ".a[?(@.b", ".a....b", ".a[?(@.b==\"c)]", ".a[?(@.b==)]", "\n", "#", &deep]
+        {
             assert!(Path::parse(bad).is_none(), "{bad:.20}");
         }
     }

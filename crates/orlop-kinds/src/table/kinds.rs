@@ -461,10 +461,10 @@ fn endpoints(o: &View<'_>) -> Value {
         }
         for port in ports {
             let port = port["port"].as_i64().unwrap_or_default();
-            all.extend(addresses().map(|ip| match ip.contains(':') {
-                true => format!("[{ip}]:{port}"),
-                false => format!("{ip}:{port}"),
-            }));
+            let joined = |ip: &str| {
+                if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }
+            };
+            all.extend(addresses().map(joined));
         }
     }
     text::cut(all, 3, ",").into()
@@ -522,13 +522,10 @@ fn parent_ref(o: &View<'_>) -> Value {
     let (group, resource) = (text_at(parent, "group"), text_at(parent, "resource"));
     let mut shown = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
     shown = shown.to_lowercase();
-    for part in [text_at(parent, "namespace"), text_at(parent, "name")] {
-        if !part.is_empty() {
-            shown.push('/');
-            shown.push_str(part);
-        }
+    if !text_at(parent, "namespace").is_empty() {
+        shown = format!("{shown}/{}", text_at(parent, "namespace"));
     }
-    shown.into()
+    format!("{shown}/{}", text_at(parent, "name")).into()
 }
 
 fn hosts(o: &View<'_>) -> Value {

@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 pub(super) fn cells(view: &View<'_>) -> Vec<Value> {
     let summary = Summary::of(view);
     let or_none = |text: &str| Value::from(if text.is_empty() { "<none>" } else { text });
-    let ip = view.items("status.podIPs").first().map_or("", |first| text_at(first, "ip"));
+    // The single address counts if both are given and differ.
+    let ip = match view.text("status.podIP") {
+        "" => view.items("status.podIPs").first().map_or("", |first| text_at(first, "ip")),
+        ip => ip,
+    };
     vec![
         view.text("metadata.name").into(),
         format!("{}/{}", summary.ready, summary.total).into(),

@@ -3,11 +3,12 @@
 use super::cell::{at, items, text_at};
 use serde_json::Value;
 
-/// Labels as `a=b,c=d`.
+/// Labels as `a=b,c=d`, sorted by the whole text: `a.b=1` comes before `a=1`.
 pub(super) fn labels(map: &Value) -> String {
     let labels = map.as_object().into_iter().flatten();
-    let labels: Vec<String> =
-        labels.map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default())).collect();
+    let text = |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
+    let mut labels: Vec<String> = labels.map(text).collect();
+    labels.sort_unstable();
     if labels.is_empty() { "<none>".to_owned() } else { labels.join(",") }
 }
 
@@ -106,6 +107,12 @@ pub(super) fn access_modes(modes: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn labels_are_sorted_by_their_whole_text() {
+        assert_eq!(labels(&json!({"a": "1", "a.b": "2"})), "a.b=2,a=1");
+        assert_eq!(labels(&json!({})), "<none>");
+    }
 
     #[test]
     fn selectors_are_written_as_in_go() {

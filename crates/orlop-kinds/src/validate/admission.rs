@@ -502,7 +502,7 @@ fn validating(r: &mut Report, object: &At<'_>, with_conditions: bool) {
         } else if expression.len() > ANNOTATION_BYTES_MAX {
             r.add(value.required(format!("must not exceed {ANNOTATION_BYTES_MAX} bytes in length")));
         } else {
-            expressions.check(r, &value, expression, Returns::StringOrNull);
+            expressions.check_annotation(r, &value);
         }
         r.when(!seen.insert(key.str()), || key.duplicate_str());
     }

@@ -22,10 +22,17 @@ impl Expressions {
         Self { compiler: Compiler::composed(), params }
     }
 
-    /// A condition, a validation or an annotation.
+    /// A condition or a validation.
     pub(super) fn check(&self, r: &mut Report, at: &At<'_>, source: &str, returns: Returns) {
         let declared = Declared { params: self.params, authorizer: true, patches: false };
         report(r, at, source, self.compiler.compile(source, declared, returns).map(|_| ()));
+    }
+
+    /// The value of an audit annotation, which is shown with the blanks around it.
+    pub(super) fn check_annotation(&self, r: &mut Report, at: &At<'_>) {
+        let declared = Declared { params: self.params, authorizer: true, patches: false };
+        let compiled = self.compiler.compile(at.str().trim(), declared, Returns::StringOrNull);
+        report(r, at, at.str(), compiled.map(|_| ()));
     }
 
     /// A message, which cannot ask the authorizer.

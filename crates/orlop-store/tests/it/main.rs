@@ -189,7 +189,7 @@ proptest! {
         for step in &after { run(&store, step, 0); }
         let mut watch = store.watch(&table(0), store.revision()).expect("nothing is compacted");
         let revision = store.revision();
-        store.restore(&backup);
+        store.restore(&backup).expect("there is no journal");
         prop_assert_eq!((state(&store, &table(0)), state(&store, &table(1))), expected);
         prop_assert!(store.revision() > revision);
         prop_assert!(watch.try_next().is_err());
@@ -202,7 +202,9 @@ fn history_ends_after_its_time() {
     run(&store, &Step::Create(0, 1), 0);
     run(&store, &Step::Update(0, 1), 75_000);
     assert!(store.watch(&table(0), Revision(1)).is_ok());
-    store.compact(75_001);
+    // Writes to another table look through this one's history too.
+    run(&store, &Step::Create(1, 1), 75_001);
+    run(&store, &Step::Update(1, 1), 75_001);
     assert_eq!(store.watch(&table(0), Revision(1)).err(), Some(Compacted { oldest: Revision(2) }));
     assert!(store.watch(&table(0), Revision(2)).is_ok());
 }
@@ -212,6 +214,33 @@ fn a_future_revision_is_refused() {
     let store: Arc<Store<()>> = Arc::new(Store::new(Limits::default()));
     let result = store.snapshot_at(&table(0), Revision(99));
     assert_eq!(result.err(), Some(ReadAtError::Future { current: Revision(1) }));
+}
+
+#[test]
+fn a_watch_of_the_future_waits_for_it() {
+    let store = Arc::new(Store::new(Limits::default()));
+    let mut watch = store.watch(&table(0), Revision(3)).expect("the future is not compacted");
+    assert_eq!(watch.bookmark(), Ok(None), "a bookmark never goes back");
+    for n in 1..4 {
+        run(&store, &Step::Create(0, n), 0);
+    }
+    let first = watch.try_next().expect("not compacted").expect("the write after revision 3");
+    assert_eq!(first.revision(), Revision(4));
+    assert_eq!(watch.bookmark(), Ok(Some(Revision(4))));
+}
+
+#[test]
+fn a_refill_replaces_everything_at_once() {
+    let store = Arc::new(Store::new(Limits::default()));
+    run(&store, &Step::Create(0, 1), 0);
+    let mut watch = store.watch(&table(0), store.revision()).expect("nothing is compacted");
+    let object = |n: u8| (table(1), key(n), move |revision: Revision| (format!("{n}@{revision}").into(), ()));
+    store.refill([object(1), object(2), object(1)]).expect("there is no journal");
+    assert!(store.snapshot(&table(0)).is_empty());
+    let bodies: Vec<_> = store.snapshot(&table(1)).iter().map(|entry| entry.body.clone()).collect();
+    assert_eq!(bodies, ["1@5", "2@4"]);
+    assert_eq!(store.revision(), Revision(6));
+    assert!(watch.try_next().is_err());
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 //! Policies are compiled once and kept until one of them or one of their bindings is written, so that they take
 //! effect with the write. A policy without a binding does nothing.
 
+pub(super) mod access;
 mod mutating;
 mod params;
 mod validating;
@@ -61,7 +62,7 @@ pub(super) struct Cache(Mutex<Option<([Revision; 4], Arc<Policies>)>>);
 
 impl Cache {
     /// Refuses what a validating policy denies.
-    pub(super) fn validate(
+    pub(super) async fn validate(
         &self,
         server: &Inner,
         kind: &Kind,
@@ -71,11 +72,11 @@ impl Cache {
         if policies.validating.is_empty() || is_exempt(kind) {
             return Ok(());
         }
-        validating::dispatch(server, kind, attributes, &policies.validating)
+        validating::dispatch(server, kind, attributes, &policies.validating).await
     }
 
     /// Lets mutating policies change the object.
-    pub(super) fn mutate(
+    pub(super) async fn mutate(
         &self,
         server: &Inner,
         kind: &Kind,
@@ -85,7 +86,7 @@ impl Cache {
         if policies.mutating.is_empty() || is_exempt(kind) {
             return Ok(());
         }
-        mutating::dispatch(server, kind, attributes, &policies.mutating)
+        mutating::dispatch(server, kind, attributes, &policies.mutating).await
     }
 
     fn policies(&self, server: &Inner) -> Arc<Policies> {

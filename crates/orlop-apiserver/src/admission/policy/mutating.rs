@@ -87,7 +87,7 @@ impl Evaluator {
 }
 
 /// Lets all policies that are about the request change its object.
-pub(super) fn dispatch(
+pub(super) async fn dispatch(
     server: &Inner,
     kind: &Kind,
     attributes: &mut Attributes,
@@ -109,7 +109,7 @@ pub(super) fn dispatch(
     if !active.is_empty() {
         let namespace = namespace(server, attributes)?;
         for invocation in &active {
-            let failures = invoke(server, kind, attributes, invocation, namespace.as_ref())?;
+            let failures = invoke(server, kind, attributes, invocation, namespace.as_ref()).await?;
             refusals.extend(failures.into_iter().map(|why| {
                 let wrong = Misconfigured {
                     policy: &invocation.policy.name,
@@ -126,7 +126,7 @@ pub(super) fn dispatch(
 }
 
 /// One policy with one param; gives what went wrong for the failure policy to judge.
-fn invoke(
+async fn invoke(
     server: &Inner,
     kind: &Kind,
     attributes: &mut Attributes,
@@ -136,9 +136,14 @@ fn invoke(
     let evaluator = &invocation.policy.evaluator;
     let user = attributes.user.clone();
     let asked = Asked { server, user: &user };
-    let mut input = expressions::input(kind, attributes, &invocation.matched, namespace);
+    let matched = &invocation.matched;
+    let objects = match expressions::shown(server, kind, attributes, matched).await {
+        Ok(objects) => objects,
+        Err(error) => return Ok(vec![error.message().to_owned()]),
+    };
+    let mut input = expressions::input(kind, attributes, matched, objects, namespace);
     input.params = Cel::dynamic(&invocation.param);
-    let for_conditions = expressions::for_conditions(&input, kind, attributes, &invocation.matched.kind);
+    let for_conditions = expressions::for_conditions(&input, kind, attributes, &matched.kind);
     match evaluator.conditions.hold(server, &user, &for_conditions) {
         Ok(true) => {}
         Ok(false) => return Ok(Vec::new()),
@@ -153,12 +158,11 @@ fn invoke(
     if attributes.object.is_object() {
         let before = attributes.object.clone();
         for mutation in &evaluator.mutations {
-            match mutation.patch(evaluator, kind, attributes, &invocation.matched, &input, &asked) {
+            match mutation.patch(evaluator, kind, attributes, matched, &input, &asked).await {
                 Ok(object) => {
                     patched = true;
                     attributes.object = object;
-                    input.object =
-                        expressions::input(kind, attributes, &invocation.matched, namespace).object;
+                    (input.object, _) = expressions::shown(server, kind, attributes, matched).await?;
                 }
                 Err(Failure::Policy(why)) => failures.push(why),
                 Err(Failure::Request(error)) => return Err(error),
@@ -188,7 +192,7 @@ impl Invocation<'_, Evaluator> {
 
 impl Mutation {
     /// The object with the patch applied, decoded and defaulted again.
-    fn patch(
+    async fn patch(
         &self,
         evaluator: &Evaluator,
         kind: &Kind,
@@ -199,7 +203,8 @@ impl Mutation {
     ) -> Result<Value, Failure> {
         let shown = &matched.kind;
         let version = api_version(&shown.group, &shown.version);
-        let Some(ty) = fields::merge_type(kind, shown) else {
+        let ty = fields::merge_type(kind, shown);
+        if ty.is_none() && shown.kind == kind.kind {
             return Err(Failure::Request(ApiError::new(
                 503,
                 "ServiceUnavailable",
@@ -209,26 +214,30 @@ impl Mutation {
                     shown.kind
                 ),
             )));
-        };
+        }
         if let Err(error) = &self.expression {
             return Err(Failure::Policy(error.to_string()));
         }
-        let session = Session::new(&evaluator.compiler, input, Some(asked));
-        let value = session
+        let value = Session::new(&evaluator.compiler, input, Some(asked))
             .evaluate(&self.expression, &mut Budget::of(POLICY_COST_MAX))
             .map_err(|fault| Failure::Policy(fault.to_string()))?;
-        let object = if matched.is_converted(attributes) {
-            kind.convert(&attributes.object, &version)
-        } else {
-            attributes.object.clone()
-        };
+        let mut object = attributes.object.clone();
+        if matched.is_converted(attributes) {
+            object = kind.convert_for(asked.server, object, &version).await.map_err(Failure::Request)?;
+        }
         let patched = match self.form {
             Form::ApplyConfiguration => {
                 let mut configuration = value.to_configuration().map_err(Failure::Policy)?;
                 configuration["apiVersion"] = version.as_str().into();
                 configuration["kind"] = shown.kind.as_str().into();
-                merge(Typed::new(&ty), &object, &configuration)
-                    .map_err(|why| Failure::Policy(format!("error applying patch: {why}")))?
+                let merged = match &ty {
+                    Some(ty) => merge(Typed::new(ty), &object, &configuration),
+                    None => Err(format!(
+                        "failed to convert patch object to typed object: no corresponding type for {version}, Kind={}",
+                        shown.kind
+                    )),
+                };
+                merged.map_err(|why| Failure::Policy(format!("error applying patch: {why}")))?
             }
             Form::JsonPatch => {
                 let operations = value.to_patch().map_err(Failure::Policy)?;
@@ -242,7 +251,8 @@ impl Mutation {
         let mut patched = decode(kind, attributes, patched, &version, &shown.kind, self.form)?;
         if matched.is_converted(attributes) {
             let own = &attributes.object_kind;
-            patched = kind.convert(&patched, &api_version(&own.group, &own.version));
+            let to = api_version(&own.group, &own.version);
+            patched = kind.convert_for(asked.server, patched, &to).await.map_err(Failure::Request)?;
         }
         if *shown.kind == *kind.kind {
             kind.default(&mut patched);
@@ -276,12 +286,18 @@ fn decode(
     shown: &str,
     form: Form,
 ) -> Result<Value, Failure> {
+    let internal = |why: &str| Failure::Request(ApiError::internal(why));
     if matches!(kind.source, Source::Custom(_)) && attributes.object_kind.kind == kind.kind {
-        return Ok(object);
+        return kind.decode_custom(object).map(|(object, _)| object).map_err(|why| internal(&why));
     }
     let (group, bare) = version.rsplit_once('/').unwrap_or(("", version));
+    let given = object::text(&object, "kind");
+    if catalog().type_of(group, bare, given).is_none() {
+        return Err(internal(&format!(
+            "no kind \"{given}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
     let Some(ty) = catalog().type_of(group, bare, shown) else { return Ok(object) };
-    let internal = |why: &str| Failure::Request(ApiError::internal(why));
     let decoded = codec::decode(ty, object).map_err(|why| internal(&why.to_string()))?;
     if form == Form::JsonPatch && !decoded.strict.is_empty() {
         return Err(internal(&format!("strict decoding error: {}", decoded.strict.join(", "))));

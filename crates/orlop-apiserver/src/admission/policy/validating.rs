@@ -6,6 +6,7 @@ use super::{
 };
 use crate::admission::conditions::Conditions;
 use crate::admission::expressions::Asked;
+use crate::admission::matching::Matched;
 use crate::object;
 use crate::status::ApiError;
 use orlop_cel::admission::{Compiler, Declared, Expression, Fault, Input, POLICY_COST_MAX, Returns, Session};
@@ -171,8 +172,39 @@ impl Validation {
     }
 }
 
+/// Inputs by what the request was matched as, each made once.
+#[derive(Default)]
+struct Inputs(Vec<(Matched, Input)>);
+
+impl Inputs {
+    /// The input without params, or why the objects cannot be shown.
+    async fn of(
+        &mut self,
+        server: &Inner,
+        kind: &Kind,
+        attributes: &Attributes,
+        matched: &Matched,
+    ) -> Result<Result<Input, String>, ApiError> {
+        if let Some((_, input)) = self.0.iter().find(|(known, _)| known == matched) {
+            return Ok(Ok(input.clone()));
+        }
+        let objects = match expressions::shown(server, kind, attributes, matched).await {
+            Ok(objects) => objects,
+            Err(error) => {
+                let why = error.message();
+                let message = "failed to configure binding: failed to convert object version";
+                return Ok(Err(format!("{message}: {why}")));
+            }
+        };
+        let namespace = namespace(server, attributes)?;
+        let input = expressions::input(kind, attributes, matched, objects, namespace.as_ref());
+        self.0.push((matched.clone(), input.clone()));
+        Ok(Ok(input))
+    }
+}
+
 /// Asks all policies; the first that denies says why, after all have been asked.
-pub(super) fn dispatch(
+pub(super) async fn dispatch(
     server: &Inner,
     kind: &Kind,
     attributes: &mut Attributes,
@@ -180,6 +212,7 @@ pub(super) fn dispatch(
 ) -> Result<(), ApiError> {
     let mut first: Option<ApiError> = None;
     let mut warnings = Vec::new();
+    let mut inputs = Inputs::default();
     for policy in policies {
         for invocation in invocations(server, kind, attributes, policy) {
             let invocation = match invocation {
@@ -191,14 +224,21 @@ pub(super) fn dispatch(
                     continue;
                 }
             };
-            let namespace = namespace(server, attributes)?;
-            let mut input = expressions::input(kind, attributes, &invocation.matched, namespace.as_ref());
+            let Binding { name, spec } = invocation.binding;
+            let matched = &invocation.matched;
+            let mut input = match inputs.of(server, kind, attributes, matched).await? {
+                Ok(input) => input,
+                Err(_) if ignores_failure(&policy.spec) => continue,
+                Err(message) => {
+                    let denial = Denial { message, reason: "Invalid" };
+                    first.get_or_insert_with(|| refuse(kind, attributes, policy, Some(name), &denial));
+                    continue;
+                }
+            };
             input.params = Cel::dynamic(&invocation.param);
-            let for_conditions =
-                expressions::for_conditions(&input, kind, attributes, &invocation.matched.kind);
+            let for_conditions = expressions::for_conditions(&input, kind, attributes, &matched.kind);
             let asked = Asked { server, user: &attributes.user };
             let verdict = policy.evaluator.judge(&input, &for_conditions, &asked);
-            let Binding { name, spec } = invocation.binding;
             let acts = |action: &str| {
                 spec["validationActions"].as_array().is_some_and(|all| all.contains(&action.into()))
             };
