@@ -146,7 +146,7 @@ impl Builder {
     }
 
     /// Lets a function in this process answer for a service that webhooks name.
-    pub fn service<F, A>(self, service: ServiceName, handler: F) -> Self
+    pub fn register_service<F, A>(self, service: ServiceName, handler: F) -> Self
     where
         F: Fn(Request<Bytes>) -> A + Send + Sync + 'static,
         A: Future<Output = Response<Bytes>> + Send + 'static,

@@ -211,7 +211,7 @@ impl CustomKind {
     }
 
     /// An object whose metadata someone else changed, without what is not metadata.
-    pub(crate) fn with_good_metadata(&self, mut object: Value) -> Value {
+    pub(crate) fn with_good_metadata(mut object: Value) -> Value {
         if let Some(Ok((metadata, _))) =
             object.get("metadata").map(|metadata| ServerMetadata.decode(metadata))
         {

@@ -4,6 +4,7 @@ use super::review::{self, Consent, Phase, Refusal};
 use super::{Webhooks, shown};
 use crate::admission::matching::{self, Matched};
 use crate::admission::{Attributes, Gvk};
+use crate::crd::CustomKind;
 use crate::kind::Kind;
 use crate::object;
 use crate::server::Inner;
@@ -144,14 +145,14 @@ fn decoded(matched: &Matched, kind: &Kind, mut value: Value) -> Result<Value, St
     let custom = kind.custom().filter(|_| matched.kind.group == kind.group);
     let given_kind = object::text(&value, "kind").to_owned();
     let given_version = object::text(&value, "apiVersion").to_owned();
-    if let Some(custom) = custom {
+    if custom.is_some() {
         if given_kind.is_empty() {
             return Err(format!("Object 'Kind' is missing in '{value}'"));
         }
         if given_version != wanted {
             return Err(format!("request to convert CR from an invalid group/version: {given_version}"));
         }
-        return Ok(custom.with_good_metadata(value));
+        return Ok(CustomKind::with_good_metadata(value));
     }
     let shown_kind = if given_kind.is_empty() { &matched.kind.kind } else { &given_kind };
     let shown_version = if given_version.is_empty() { &wanted } else { &given_version };

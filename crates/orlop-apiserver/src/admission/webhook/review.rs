@@ -194,3 +194,52 @@ fn denial(name: &str, status: &Value) -> ApiError {
         _ => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_no_keeps_code_and_reason_and_always_has_words() {
+        for (status, code, message) in [
+            (Value::Null, 400, "admission webhook \"w\" denied the request without explanation"),
+            (json!({"code": 200, "message": "m"}), 400, "admission webhook \"w\" denied the request: m"),
+            (
+                json!({"code": 418, "reason": "Teapot"}),
+                418,
+                "admission webhook \"w\" denied the request: Teapot",
+            ),
+        ] {
+            let error = denial("w", &status);
+            assert_eq!((error.code(), error.message()), (code, message), "{status}");
+            assert_eq!(error.reason(), object::text(&status, "reason"));
+        }
+    }
+
+    #[test]
+    fn answers_must_be_meant_for_the_question() {
+        let good = json!({"uid": "u", "patch": "W10=", "patchType": "JSONPatch"});
+        for (phase, response, expected) in [
+            (Phase::Mutating, good.clone(), Ok(())),
+            (Phase::Validating, good, Err("validating webhook may not return response.patch")),
+            (Phase::Mutating, json!({"uid": "x"}), Err("expected response.uid=\"u\", got \"x\"")),
+            (
+                Phase::Mutating,
+                json!({"uid": "u", "patch": "W10="}),
+                Err("webhook returned response.patch but not response.patchType"),
+            ),
+            (
+                Phase::Mutating,
+                json!({"uid": "u", "patchType": "JSONPatch"}),
+                Err("webhook returned response.patchType but not response.patch"),
+            ),
+        ] {
+            let answer = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"});
+            let found = check(&answer, &response, "u", phase);
+            assert_eq!(found, expected.map_err(str::to_owned), "{response}");
+        }
+        let typeless = check(&json!({}), &json!({"uid": "u"}), "u", Phase::Validating);
+        let why = "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=";
+        assert_eq!(typeless, Err(why.to_owned()));
+    }
+}
