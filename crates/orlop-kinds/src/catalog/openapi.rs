@@ -122,7 +122,8 @@ pub(super) fn root(catalog: &Catalog, path: &str) -> Option<Value> {
             text("application/jwk-set+json"),
         ),
         path => {
-            let group = path.strip_prefix("apis/").and_then(|group| catalog.group(group))?;
+            let group = path.strip_prefix("apis/").filter(|name| !name.is_empty());
+            let group = group.and_then(|name| catalog.group(name))?;
             let tag = &group_tag(&group.name);
             let id = format!("get{}APIGroup", camel(tag));
             return Some(single(catalog, path, &id, "get information of a group", tag, &known("APIGroup")));
