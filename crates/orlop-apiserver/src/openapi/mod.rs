@@ -53,8 +53,7 @@ pub(crate) fn v3(server: &Inner, rest: &[&str], query: &Query, headers: &HeaderM
         ["apis", group, version] => {
             catalog().openapi_v3(group, version).or_else(|| crd::openapi(server, group, version))
         }
-        ["api" | "apis" | "version"] | ["apis" | ".well-known", _] | ["openid", ..] => Some(empty()),
-        _ => None,
+        _ => catalog().openapi_v3_root(&path),
     };
     let Some(document) = document else { return Answer::Empty(404) };
     if accepted(headers, &[JSON]).is_none() {
@@ -130,10 +129,6 @@ fn tagged(
         return Answer::Document(Document::new(304, "", Bytes::new(), extra));
     }
     Answer::Document(Document::new(200, media_type, bytes, extra))
-}
-
-fn empty() -> Value {
-    json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": discovery::GIT_VERSION}, "paths": {}})
 }
 
 fn url(path: &str, tag: &str) -> String {

@@ -6,6 +6,8 @@ use orlop_kinds::catalog::catalog;
 use serde_json::{Map, Value, json};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+/// Paths that name no resource.
+const ROOTS: [&str; 5] = ["api", "apis", "version", ".well-known/openid-configuration", "openid/v1/jwks"];
 /// Definitions that v3 describes by alternatives, which v2 does not have.
 const TEXTS: [&str; 2] =
     ["io.k8s.apimachinery.pkg.api.resource.Quantity", "io.k8s.apimachinery.pkg.util.intstr.IntOrString"];
@@ -14,21 +16,29 @@ const TEXTS: [&str; 2] =
 pub(super) fn document(server: &Inner) -> Value {
     let mut paths = Map::new();
     let mut definitions = Map::new();
+    let mut add = |document: &Value, is_custom: bool| {
+        for (name, schema) in entries(&document["components"]["schemas"]) {
+            if !definitions.contains_key(name) {
+                let is_own = is_custom && !name.starts_with(META);
+                let schema = if is_own { custom(schema) } else { self::schema(schema) };
+                definitions.insert(name.clone(), schema);
+            }
+        }
+        paths.extend(entries(&document["paths"]).map(|(path, item)| (path.clone(), path_item(item))));
+    };
     for (group, served) in discovery::groups(server) {
         for version in served {
-            let built_in = catalog().openapi_v3(&group, &version);
-            let is_custom = built_in.is_none();
-            let Some(document) = built_in.or_else(|| crd::openapi(server, &group, &version)) else {
-                continue;
-            };
-            for (name, schema) in entries(&document["components"]["schemas"]) {
-                if !definitions.contains_key(name) {
-                    let is_own = is_custom && !name.starts_with(META);
-                    definitions
-                        .insert(name.clone(), if is_own { custom(schema) } else { self::schema(schema) });
-                }
+            if let Some(document) = catalog().openapi_v3(&group, &version) {
+                add(&document, false);
+            } else if let Some(document) = crd::openapi(server, &group, &version) {
+                add(&document, true);
             }
-            paths.extend(entries(&document["paths"]).map(|(path, item)| (path.clone(), path_item(item))));
+        }
+    }
+    let groups = catalog().groups().iter().map(|group| format!("apis/{}", group.name));
+    for root in groups.chain(ROOTS.map(str::to_owned)) {
+        if let Some(document) = catalog().openapi_v3_root(&root) {
+            add(&document, false);
         }
     }
     for name in TEXTS {

@@ -117,6 +117,11 @@ impl Catalog {
         Some(openapi::document(self, group, self.version(group, version)?))
     }
 
+    /// The OpenAPI v3 document of a path that names no resource, such as `api`, `apis/apps` or `version`.
+    pub fn openapi_v3_root(&self, path: &str) -> Option<Value> {
+        openapi::root(self, path)
+    }
+
     /// Groups and versions that the Go client knows, served or not.
     pub fn client_versions(&self) -> Vec<(&str, &str)> {
         self.versions("clients")

@@ -90,6 +90,62 @@ pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Val
             kinds.push(json!({"group": group, "kind": kind, "version": version.name}));
         }
     }
+    enclose(paths, schemas)
+}
+
+/// The document of a path that names no resource, such as `apis` or `apis/apps`.
+pub(super) fn root(catalog: &Catalog, path: &str) -> Option<Value> {
+    const KINDS: [&str; 3] = ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
+    let known = |kind: &str| content(&KINDS, &format!("{META}.{kind}"));
+    let text = |media_type: &str| json!({media_type: {"schema": {"type": "string"}}});
+    let (id, description, tag, content) = match path {
+        "api" => {
+            ("getCoreAPIVersions".to_owned(), "get available API versions", "core", known("APIVersions"))
+        }
+        "apis" => ("getAPIVersions".to_owned(), "get available API versions", "apis", known("APIGroupList")),
+        "version" => (
+            "getCodeVersion".to_owned(),
+            "get the version information for this server",
+            "version",
+            content(&["application/json"], "io.k8s.apimachinery.pkg.version.Info"),
+        ),
+        ".well-known/openid-configuration" => (
+            "getServiceAccountIssuerOpenIDConfiguration".to_owned(),
+            "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+            "WellKnown",
+            text("application/json"),
+        ),
+        "openid/v1/jwks" => (
+            "getServiceAccountIssuerOpenIDKeyset".to_owned(),
+            "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
+            "openid",
+            text("application/jwk-set+json"),
+        ),
+        path => {
+            let group = path.strip_prefix("apis/").filter(|name| !name.is_empty());
+            let group = group.and_then(|name| catalog.group(name))?;
+            let tag = &group_tag(&group.name);
+            let id = format!("get{}APIGroup", camel(tag));
+            return Some(single(catalog, path, &id, "get information of a group", tag, &known("APIGroup")));
+        }
+    };
+    Some(single(catalog, path, &id, description, tag, &content))
+}
+
+/// A document with one operation.
+fn single(catalog: &Catalog, path: &str, id: &str, description: &str, tag: &str, content: &Value) -> Value {
+    let paths = json!({format!("/{path}/"): {"get": {
+        "description": description,
+        "operationId": id,
+        "tags": [tag],
+        "responses": {"200": {"content": content, "description": "OK"}, "401": {"description": "Unauthorized"}},
+    }}});
+    let mut schemas = BTreeMap::new();
+    reach(catalog, &paths, &mut schemas);
+    enclose(paths, schemas)
+}
+
+fn enclose(paths: Value, schemas: BTreeMap<String, Value>) -> Value {
     let schemas: Map<String, Value> = schemas.into_iter().collect();
     json!({
         "openapi": "3.0.0",
@@ -209,7 +265,7 @@ fn add_paths(
             operation["x-kubernetes-action"] = json!("connect");
             own.extend(option_parameters(catalog, kind_group, kind_version, &resource.kind));
         } else if sub == Some("log") {
-            own.extend(option_parameters(catalog, kind_group, kind_version, "PodLogOptions"));
+            own.extend(LOG_OPTIONS.map(|(name, ty)| query(name, ty)));
             own.push(query("pretty", "string"));
             operation["responses"] = log_responses();
         } else {
@@ -296,6 +352,19 @@ fn option_parameters(catalog: &Catalog, group: &str, version: &str, kind: &str) 
         })
         .collect()
 }
+
+/// The parameters of a log.
+const LOG_OPTIONS: [(&str, &str); 9] = [
+    ("container", "string"),
+    ("follow", "boolean"),
+    ("insecureSkipTLSVerifyBackend", "boolean"),
+    ("limitBytes", "integer"),
+    ("previous", "boolean"),
+    ("sinceSeconds", "integer"),
+    ("stream", "string"),
+    ("tailLines", "integer"),
+    ("timestamps", "boolean"),
+];
 
 fn parameters(verb: &str) -> Vec<Value> {
     let listing = [
@@ -403,6 +472,11 @@ fn content(types: &[&str], model: &str) -> Value {
 
 /// `apps_v1`, `core_v1`, `rbacAuthorization_v1`.
 fn tag(group: &str, version: &str) -> String {
+    format!("{}_{version}", group_tag(group))
+}
+
+/// `apps`, `core`, `rbacAuthorization`.
+fn group_tag(group: &str) -> String {
     let group = group.strip_suffix(".k8s.io").unwrap_or(group);
     let mut words = group.split('.');
     let first = match words.next() {
@@ -410,7 +484,7 @@ fn tag(group: &str, version: &str) -> String {
         Some(first) => first,
     };
     let rest: String = words.map(camel).collect();
-    format!("{first}{rest}_{version}")
+    format!("{first}{rest}")
 }
 
 /// The text with capital first letters and without underscores.
@@ -457,5 +531,12 @@ mod tests {
             }
         }
         assert!(catalog().openapi_v3("nosuch", "v1").is_none());
+        for path in
+            ["api", "apis", "apis/apps", "version", ".well-known/openid-configuration", "openid/v1/jwks"]
+        {
+            let document = catalog().openapi_v3_root(path).expect(path);
+            assert!(document["paths"][format!("/{path}/")]["get"].is_object(), "{path}");
+        }
+        assert!(catalog().openapi_v3_root("apis/nosuch").is_none());
     }
 }
