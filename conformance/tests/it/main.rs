@@ -1,6 +1,7 @@
-//! Real kubectl as a client of the embedded server.
+//! Real kubectl and helm as clients of the embedded server.
 
 mod kubectl;
+mod program;
 mod session;
 mod sessions;
 mod streams;
