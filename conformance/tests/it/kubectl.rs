@@ -33,13 +33,7 @@ impl Kubectl {
                 let url = text.split_once("server: ").and_then(|(_, rest)| rest.split([',', '\n']).next());
                 (url.unwrap_or_default().trim_matches(['"', ' ']).to_owned(), text)
             }
-            None => {
-                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let serving = Cluster::start().serve(address).await.expect("a free port can be listened on");
-                let cluster = (serving.url().to_owned(), serving.kubeconfig().to_owned());
-                server.spawn(serving.run(std::future::pending()));
-                cluster
-            }
+            None => serve(&Cluster::start(), &mut server).await,
         };
         std::fs::write(home.path().join("kubeconfig"), kubeconfig).expect("a file can be written");
         Some(Self { program, url, home, _server: server })
@@ -76,6 +70,15 @@ impl Kubectl {
         assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
+}
+
+/// Lets a cluster listen on a free port until the task ends; gives its URL and a kubeconfig.
+pub(crate) async fn serve(cluster: &Cluster, server: &mut JoinSet<()>) -> (String, String) {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let serving = cluster.serve(address).await.expect("a free port can be listened on");
+    let reached = (serving.url().to_owned(), serving.kubeconfig().to_owned());
+    server.spawn(serving.run(std::future::pending()));
+    reached
 }
 
 /// Splits a line into words as a shell does, with single quotes and nothing else.

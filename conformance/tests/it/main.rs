@@ -1,5 +1,6 @@
-//! Real kubectl and helm as clients of the embedded server.
+//! Real kubectl, helm and client-go as clients of the embedded server.
 
+mod go_client;
 mod kubectl;
 mod program;
 mod session;

@@ -35,6 +35,11 @@ pub(crate) static HELM_3: Program = Program(LazyLock::new(|| {
     .built()
 }));
 
+/// The checks in Go, built anew when they change: Go finds out faster than a test could.
+pub(crate) static GO_CLIENT: Program = Program(LazyLock::new(|| {
+    Source { name: "go-client", module: "clients/go", package: ".", version: "" }.rebuilt()
+}));
+
 /// A program, or why there is none. Looked for once.
 pub(crate) struct Program(LazyLock<Result<PathBuf, String>>);
 
@@ -62,10 +67,16 @@ struct Source {
 impl Source {
     /// The program, from an earlier build where there is one.
     fn built(&self) -> Result<PathBuf, String> {
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(self.name);
-        if place.is_file() {
-            return Ok(place);
-        }
+        let place = self.place();
+        if place.is_file() { Ok(place) } else { self.rebuilt() }
+    }
+
+    fn place(&self) -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(self.name)
+    }
+
+    /// The program from what is there now, where such builds are asked for.
+    fn rebuilt(&self) -> Result<PathBuf, String> {
         if std::env::var_os("CI").is_none() && std::env::var_os("ORLOP_CONFORMANCE").is_none() {
             return Err(format!(
                 "no {}; ORLOP_CONFORMANCE=1 builds it with Go (some minutes, once)",
@@ -73,6 +84,7 @@ impl Source {
             ));
         }
         let go = on_path("go").ok_or_else(|| format!("no {} and no Go on PATH", self.name))?;
+        let place = self.place();
         self.build(&go, &place).map(|()| place)
     }
 
