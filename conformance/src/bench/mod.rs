@@ -1,9 +1,10 @@
-//! `bench`: start, throughput, fan-out, memory and growth, as one Markdown table with ratios.
+//! `bench`: start, throughput, fan-out, fairness, memory and growth, as one Markdown table with ratios.
 //!
 //! What depends on a fresh process (first start, memory) runs in one: this program starts itself as a *probe* and
 //! reads its figures.
 
 pub(crate) mod client;
+mod fairness;
 mod growth;
 mod http2;
 mod memory;
@@ -62,6 +63,10 @@ pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
     if wanted("watchers") {
         say("measuring fan-out");
         watchers::measure(&mut table).await?;
+    }
+    if wanted("fairness") {
+        say("measuring fairness");
+        fairness::measure(&mut table).await?;
     }
     if wanted("memory") {
         say("measuring memory");
