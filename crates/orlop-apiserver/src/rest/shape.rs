@@ -202,9 +202,9 @@ impl Viewer {
         for stored in &chunk.items {
             let whole = self.kind.read(stored);
             if metadata_only {
-                list.push(&self.partial(&whole))
+                list.push(&self.partial(&whole));
             } else {
-                list.push(&whole)
+                list.push(&whole);
             }
             turn.did(stored.body.len()).await;
         }

@@ -429,16 +429,9 @@ fn request_body(verb: &str, model: &str) -> Option<Value> {
 }
 
 fn responses(model: &str, stream: bool, statuses: &[&str]) -> Value {
-    let mut types = vec![
-        "application/json",
-        "application/vnd.kubernetes.protobuf",
-        "application/yaml",
-    ];
+    let mut types = vec!["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
     if stream {
-        types.extend([
-            "application/json;stream=watch",
-            "application/vnd.kubernetes.protobuf;stream=watch",
-        ]);
+        types.extend(["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"]);
     }
     let mut responses = json!({"401": {"description": "Unauthorized"}});
     for status in statuses {
