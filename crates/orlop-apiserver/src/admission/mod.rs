@@ -2,6 +2,7 @@
 //! kube-apiserver.
 
 mod accounts;
+mod certificates;
 pub(crate) mod conditions;
 mod expressions;
 mod limits;
@@ -12,6 +13,7 @@ mod policy;
 mod quota;
 mod refusal;
 mod resources;
+mod runtimes;
 mod storage;
 mod webhook;
 
@@ -135,7 +137,7 @@ pub(crate) struct Admission {
 }
 
 /// Names of the plugins of this server, as `--disable-admission-plugins` takes them.
-pub const PLUGINS: [&str; 14] = [
+pub const PLUGINS: [&str; 18] = [
     "NamespaceLifecycle",
     "LimitRanger",
     "ServiceAccount",
@@ -143,6 +145,10 @@ pub const PLUGINS: [&str; 14] = [
     "DefaultTolerationSeconds",
     "TaintNodesByCondition",
     "StorageObjectInUseProtection",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
     "DefaultStorageClass",
     "DefaultIngressClass",
     "MutatingAdmissionPolicy",
@@ -215,6 +221,9 @@ impl Admission {
         if self.on("StorageObjectInUseProtection") && attributes.operation == Create {
             storage::protect(kind, attributes);
         }
+        if self.on("RuntimeClass") {
+            runtimes::mutate(server, kind, attributes)?;
+        }
         if self.on("DefaultIngressClass") && attributes.is(kind, Create, "networking.k8s.io", "ingresses") {
             storage::set_ingress_class(server, attributes);
         }
@@ -244,6 +253,20 @@ impl Admission {
         }
         if self.on("ServiceAccount") {
             accounts::validate(server, kind, attributes)?;
+        }
+        if self.on("PersistentVolumeClaimResize")
+            && attributes.is(kind, Operation::Update, "", "persistentvolumeclaims")
+        {
+            storage::check_resize(server, kind, attributes)?;
+        }
+        if self.on("RuntimeClass") {
+            runtimes::validate(server, kind, attributes)?;
+        }
+        if self.on("CertificateApproval") {
+            certificates::check_approval(server, kind, attributes)?;
+        }
+        if self.on("CertificateSigning") {
+            certificates::check_signing(server, kind, attributes)?;
         }
         if self.on("ValidatingAdmissionPolicy") {
             self.policies.validate(server, kind, attributes).await?;
