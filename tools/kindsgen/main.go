@@ -39,6 +39,7 @@ func main() {
 		{"rbac.json.gz", compress(encode(bootstrapPolicy(filepath.Join(*source,
 			"plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata"))))},
 		{"versions.json", append(encode(known), '\n')},
+		{"parameters.json.gz", compress(encode(parameterTexts(filepath.Join(*source, "api/openapi-spec/v3"), groups)))},
 		{"columns.json.gz", compress(encode(printerColumns(filepath.Join(*source,
 			"pkg/printers/internalversion/printers.go"))))},
 	} {
@@ -80,6 +81,11 @@ func readJSON(path string, into any) {
 	data, err := os.ReadFile(path)
 	check(err)
 	check(json.Unmarshal(data, into))
+}
+
+// decode reads a value that was decoded into something more exact.
+func decode(value any, into any) {
+	check(json.Unmarshal(encode(value), into))
 }
 
 func check(err error) {

@@ -17,11 +17,7 @@ func openAPI(dir string, groups []Group) (schemas, descriptions []byte) {
 	definitions := map[string]any{}
 	for _, group := range groups {
 		for _, version := range group.Versions {
-			file := "apis__" + group.Name + "__" + version.Name + "_openapi.json"
-			if group.Name == "" {
-				file = "api__" + version.Name + "_openapi.json"
-			}
-			collect(filepath.Join(dir, file), definitions)
+			collect(filepath.Join(dir, documentName(group.Name, version.Name)), definitions)
 		}
 	}
 	for _, file := range []string{"api_openapi.json", "apis_openapi.json", "version_openapi.json"} {
@@ -54,6 +50,14 @@ func pack(definitions map[string]any) []byte {
 		blocks.Write(block)
 	}
 	return append(append(encode(index), '\n'), blocks.Bytes()...)
+}
+
+// documentName is the file of a group-version's document.
+func documentName(group, version string) string {
+	if group == "" {
+		return "api__" + version + "_openapi.json"
+	}
+	return "apis__" + group + "__" + version + "_openapi.json"
 }
 
 func collect(path string, into map[string]any) {

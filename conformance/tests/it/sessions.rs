@@ -11,4 +11,4 @@ macro_rules! sessions {
     )*};
 }
 
-sessions! { access apply crd crud discovery generators patch server_side_apply workloads }
+sessions! { access apply crd crud discovery generators patch server_side_apply tables workloads }

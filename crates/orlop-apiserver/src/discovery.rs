@@ -31,7 +31,9 @@ pub(crate) fn resolve(server: &Inner, method: &Method, route: &Route) -> Result<
         return Err(if known_group { ApiError::no_such_resource() } else { ApiError::no_such_page() });
     };
     let is_namespace = kind.plural == "namespaces" && kind.group.is_empty();
-    if !kind.namespaced && !route.namespace.is_empty() && !is_namespace || route.extra > 0 {
+    if !kind.namespaced && !route.namespace.is_empty() && !is_namespace
+        || route.extra > 0 && route.subresource != "proxy"
+    {
         return Err(if kind.custom().is_some() {
             ApiError::no_such_page()
         } else {

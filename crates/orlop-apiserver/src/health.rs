@@ -9,21 +9,22 @@ use std::fmt::Write as _;
 /// The endpoints that have checks.
 pub(crate) const ENDPOINTS: [&str; 3] = ["healthz", "livez", "readyz"];
 
-const FIRST: [&str; 3] = ["ping", "log", "etcd"];
-const HOOKS: [&str; 28] = [
+/// The checks that all endpoints have in common.
+const HOOKS: [&str; 30] = [
     "poststarthook/start-apiserver-admission-initializer",
     "poststarthook/generic-apiserver-start-informers",
     "poststarthook/priority-and-fairness-config-consumer",
     "poststarthook/priority-and-fairness-filter",
     "poststarthook/storage-object-count-tracker-hook",
-    "poststarthook/storage-readiness",
     "poststarthook/start-apiextensions-informers",
     "poststarthook/start-apiextensions-controllers",
     "poststarthook/crd-informer-synced",
     "poststarthook/start-system-namespaces-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
     "poststarthook/start-cluster-authentication-info-controller",
     "poststarthook/start-kube-apiserver-identity-lease-controller",
     "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
     "poststarthook/start-legacy-token-tracking-controller",
     "poststarthook/start-service-ip-repair-controllers",
     "poststarthook/rbac/bootstrap-roles",
@@ -31,7 +32,6 @@ const HOOKS: [&str; 28] = [
     "poststarthook/priority-and-fairness-config-producer",
     "poststarthook/bootstrap-controller",
     "poststarthook/start-kubernetes-service-cidr-controller",
-    "poststarthook/peer-endpoint-reconciler-controller",
     "poststarthook/start-kube-aggregator-informers",
     "poststarthook/apiservice-status-local-available-controller",
     "poststarthook/apiservice-status-remote-available-controller",
@@ -39,17 +39,18 @@ const HOOKS: [&str; 28] = [
     "poststarthook/apiservice-discovery-controller",
     "poststarthook/kube-apiserver-autoregistration",
     "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
 ];
-const LAST: [&str; 2] =
-    ["poststarthook/apiservice-openapi-controller", "poststarthook/apiservice-openapiv3-controller"];
-
 /// The checks of an endpoint, in the order in which they are made.
 pub(crate) fn checks(endpoint: &str) -> Vec<&'static str> {
-    let (early, late): (&[&str], &[&str]) = match endpoint {
-        "readyz" => (&["etcd-readiness", "informer-sync"], &["shutdown"]),
-        _ => (&["loopback-serving-certificate"], &[]),
-    };
-    [&FIRST, early, &HOOKS, &LAST, late].concat()
+    match endpoint {
+        "readyz" => {
+            let early = ["ping", "log", "etcd", "etcd-readiness", "informer-sync"];
+            [&early[..], &HOOKS, &["shutdown"]].concat()
+        }
+        _ => [&["ping", "log", "loopback-serving-certificate", "etcd"][..], &HOOKS].concat(),
+    }
 }
 
 /// An endpoint, or one of its checks; nothing if it has no such check.

@@ -14,6 +14,7 @@ impl Kind {
     pub(crate) fn read(&self, stored: &Stored) -> Value {
         let object = object::decode(&stored.body);
         match &self.source {
+            Source::BuiltIn(_) if object::text(&object, "apiVersion") == self.api_version() => object,
             Source::BuiltIn(_) => self.convert(&object, &self.api_version()),
             Source::Custom(custom) => custom.read(object, &self.api_version(), stored.header.schema),
         }
@@ -73,6 +74,14 @@ impl Kind {
         match &self.source {
             Source::Custom(custom) => custom.decode(value),
             Source::BuiltIn(_) => Ok((value, Vec::new())),
+        }
+    }
+
+    /// A custom object without what its kind does not declare.
+    pub(crate) fn tidied(&self, object: Value) -> Value {
+        match &self.source {
+            Source::Custom(custom) => custom.conformed(object, &self.api_version()),
+            Source::BuiltIn(_) => object,
         }
     }
 

@@ -89,7 +89,6 @@ impl ApiService {
             } else {
                 negotiate::accept(accept, offer)?
             };
-            accepted.pretty |= is_pretty;
             let body = read_body(body).await?;
             let mut call = Call {
                 server: self.server.clone(),
@@ -115,8 +114,8 @@ impl ApiService {
         .await;
         if result.is_err() {
             accepted = negotiate::accept_error(accept);
-            accepted.pretty |= is_pretty;
         }
+        accepted.pretty |= is_pretty;
         let mut response = respond(result, accepted);
         self.server.metrics.count(verb, response.status().as_u16());
         for header in warning_headers(&warnings) {

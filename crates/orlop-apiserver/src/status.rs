@@ -16,8 +16,8 @@ struct Failure {
     message: String,
     details: Option<Map<String, Value>>,
     retry_after: Option<u32>,
-    /// Only the token of an expired list carries metadata.
-    continue_token: Option<String>,
+    /// Few have any: the token of an expired list, and what a webhook says.
+    metadata: Map<String, Value>,
     /// Answered as plain text, as the mux in front of the API does.
     plain: bool,
 }
@@ -31,7 +31,7 @@ impl ApiError {
             message: message.into(),
             details: None,
             retry_after: None,
-            continue_token: None,
+            metadata: Map::new(),
             plain: false,
         }))
     }
@@ -214,10 +214,19 @@ impl ApiError {
         self
     }
 
+    /// Replaces the metadata.
+    #[must_use]
+    pub(crate) fn with_metadata(mut self, metadata: Value) -> Self {
+        if let Value::Object(metadata) = metadata {
+            self.0.metadata = metadata;
+        }
+        self
+    }
+
     /// Adds the token with which an expired list can go on inconsistently.
     #[must_use]
     pub(crate) fn with_continue(mut self, token: String) -> Self {
-        self.0.continue_token = Some(token);
+        self.0.metadata.insert("continue".to_owned(), token.into());
         self
     }
 
@@ -250,7 +259,7 @@ impl ApiError {
     pub(crate) fn to_status(&self) -> Value {
         let f = &self.0;
         let mut status = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "kind": "Status", "apiVersion": "v1", "metadata": f.metadata, "status": "Failure",
             "message": f.message, "code": f.code,
         });
         if !f.reason.is_empty() {
@@ -258,9 +267,6 @@ impl ApiError {
         }
         if let Some(details) = &f.details {
             status["details"] = Value::Object(details.clone());
-        }
-        if let Some(token) = &f.continue_token {
-            status["metadata"]["continue"] = token.as_str().into();
         }
         status
     }

@@ -106,6 +106,8 @@ pub(crate) struct Rounds {
     /// Set in the first round to have a second one.
     pub(crate) wanted: bool,
     pub(crate) webhooks: webhook::Reinvocation,
+    /// Whether someone outside changed the object: what is unknown has not been dropped then.
+    pub(crate) patched: bool,
     /// The managed fields before someone outside changed the object.
     pub(crate) owners: Option<Value>,
     /// What mutating policies remember of the first round.

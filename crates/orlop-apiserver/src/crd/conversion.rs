@@ -240,6 +240,26 @@ impl Kind {
         Ok(custom.conformed(converted.unwrap_or_default(), to))
     }
 
+    /// An object in another version of the same kind, as admission is shown it: with all that it has.
+    pub(crate) async fn convert_shown(
+        &self,
+        server: &Inner,
+        mut object: Value,
+        to: &str,
+    ) -> Result<Value, ApiError> {
+        match self.converter() {
+            Some((_, converter)) if object::text(&object, "apiVersion") != to => {
+                let converted = converter.convert(server, vec![object], to).await;
+                Ok(converted.map_err(ApiError::internal_plain)?.pop().unwrap_or_default())
+            }
+            _ if self.custom().is_some() => {
+                object["apiVersion"] = to.into();
+                Ok(object)
+            }
+            _ => Ok(self.convert(&object, to)),
+        }
+    }
+
     /// What is to be stored of an object, in the version that is stored; the revision is still to come.
     pub(crate) async fn storage_form(&self, server: &Inner, mut object: Value) -> Result<Value, ApiError> {
         object::set_meta(&mut object, "resourceVersion", Value::Null);

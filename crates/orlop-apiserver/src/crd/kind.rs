@@ -210,6 +210,22 @@ impl CustomKind {
         self.versions.converter.as_ref()
     }
 
+    /// An object whose metadata someone else changed, without what is not metadata.
+    pub(crate) fn with_good_metadata(&self, mut object: Value) -> Value {
+        if let Some(Ok((metadata, _))) =
+            object.get("metadata").map(|metadata| ServerMetadata.decode(metadata))
+        {
+            object["metadata"] = metadata;
+            return object;
+        }
+        let fields = object::meta_mut(&mut object);
+        fields.retain(|name, value| {
+            let alone = Value::Object([(name.clone(), value.clone())].into_iter().collect());
+            ServerMetadata.decode(&alone).is_ok()
+        });
+        object
+    }
+
     /// An object that someone else converted, with nothing that the version does not declare.
     pub(crate) fn conformed(&self, mut object: Value, api_version: &str) -> Value {
         if let Some(schema) = self.versions.schemas.get(api_version) {
@@ -565,7 +581,11 @@ fn nested<'a>(
     let mut here = object;
     for (depth, field) in fields.iter().enumerate() {
         let Some(map) = here.as_object() else {
-            return if here.is_null() { Ok(None) } else { complain(depth, here, "map[string]interface {}") };
+            return if here.is_null() {
+                Ok(None)
+            } else {
+                complain(depth + 1, here, "map[string]interface{}")
+            };
         };
         match map.get(*field) {
             Some(value) => here = value,

@@ -5,6 +5,7 @@ use crate::object;
 use crate::server::Inner;
 use bytes::Bytes;
 use http::{Request, Response};
+use orlop_store::Key;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +14,9 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError, RwLock};
+
+/// The label by which a slice says whose endpoints it holds.
+const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 
 /// A service as a webhook names it: `namespace/name`, or `namespace/name:port` for one port alone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,30 +105,42 @@ impl Services {
     }
 }
 
-/// Where a stored Service would be reached in a cluster. Nothing carries packets to cluster addresses here, so this
-/// ends in an error in any case: the one that the real server gives, as far as it is about the Service itself.
+/// Where a stored Service is: at the first ready endpoint that its EndpointSlices know.
 pub(super) fn cluster_address(server: &Inner, service: &ServiceRef) -> Result<SocketAddr, String> {
+    let name = service.name.as_str();
     let services = Inner::built_in("", "v1", "services");
-    let Some(found) = server.find(&services, &service.namespace, &service.name) else {
-        return Err(format!("service \"{}\" not found", service.name));
+    let Some(found) = server.find(&services, &service.namespace, name) else {
+        return Err(format!("service \"{name}\" not found"));
     };
-    let spec = &found["spec"];
-    let (ty, address) = (object::text(spec, "type"), object::text(spec, "clusterIP"));
-    match ty {
-        "ExternalName" => {
-            let host = object::text(spec, "externalName");
-            return Err(format!("dial tcp: lookup {host}: no such host"));
-        }
-        "ClusterIP" if address == "None" => {
-            return Err("cannot route to service with ClusterIP \"None\"".to_owned());
-        }
-        _ => {}
+    let ty = object::text(&found["spec"], "type");
+    if !matches!(ty, "ClusterIP" | "LoadBalancer" | "NodePort") {
+        return Err(format!("unsupported service type \"{ty}\""));
     }
-    let mut ports = spec["ports"].as_array().into_iter().flatten();
-    if !ports.any(|port| port.get("port").and_then(Value::as_u64) == Some(service.port.into())) {
-        return Err(format!("no service port {} found for service \"{}\"", service.port, service.name));
-    }
-    Err(format!("dial tcp {address}:{}: connect: no route to host", service.port))
+    let mut ports = found["spec"]["ports"].as_array().into_iter().flatten();
+    let port = ports.find(|port| port["port"].as_u64() == Some(service.port.into()));
+    let port =
+        port.ok_or_else(|| format!("no service port {} found for service \"{name}\"", service.port))?;
+    let slices = Inner::built_in("discovery.k8s.io", "v1", "endpointslices");
+    let prefix = format!("{}/", service.namespace);
+    let snapshot = server.store.snapshot(&slices.table);
+    let is_own = |stored: &&crate::object::Stored| {
+        let labels = stored.header.labels.iter();
+        labels.into_iter().any(|(key, value)| **key == *SERVICE_LABEL && **value == *name)
+    };
+    let start = Key::from_text(&prefix);
+    let mut own = snapshot.within(&prefix, &start).filter(is_own);
+    own.find_map(|stored| ready_address(&slices.read(stored), object::text(port, "name")))
+        .ok_or_else(|| format!("no endpoints available for service \"{name}\""))
+}
+
+/// The first address of a slice that is ready and has the port.
+fn ready_address(slice: &Value, port: &str) -> Option<SocketAddr> {
+    let mut ports = slice["ports"].as_array().into_iter().flatten();
+    let number = ports.find(|found| object::text(found, "name") == port)?["port"].as_u64()?;
+    let mut endpoints = slice["endpoints"].as_array().into_iter().flatten();
+    let ready = endpoints.find(|endpoint| endpoint["conditions"]["ready"] != false)?;
+    let address = ready["addresses"].get(0)?.as_str()?.parse().ok()?;
+    Some(SocketAddr::new(address, u16::try_from(number).ok()?))
 }
 
 #[cfg(test)]

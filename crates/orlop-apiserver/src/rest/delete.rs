@@ -131,20 +131,12 @@ impl Call {
             stored = kind.translate_one(&self.server, stored).await?;
             let live = kind.read(&stored);
             self.check_preconditions(&live, options)?;
-            let live = if admission == Admission::Due {
-                let mut attributes = self.attributes(Operation::Delete, options.reviewed(), options.dry_run);
-                attributes.old = live;
-                self.admit(&kind, &mut attributes).await?;
-                self.check_admitted(&kind, &mut attributes).await?;
-                attributes.old.take()
-            } else {
-                live
-            };
+            let live = self.admit_deletion(live, options, admission).await?;
             let next = self.deletion_step(&live, options);
             let done = match next {
                 Some(next) if next == live => return Ok(Deleted::Going(live)),
                 Some(next) if options.dry_run => return Ok(Deleted::Going(next)),
-                None if options.dry_run => return Ok(Deleted::Gone(live)),
+                None if options.dry_run => return Ok(Deleted::Gone(self.marked(live))),
                 Some(next) => {
                     let result = self.commit(Expect::At(stored.revision), next).await?.ok();
                     if let Some(next) = &result {
@@ -152,7 +144,7 @@ impl Call {
                     }
                     result.map(Deleted::Going)
                 }
-                None => self.remove_now(stored.clone(), live).await?,
+                None => self.remove_now(stored.clone(), live, options, admission).await?,
             };
             if let Some(done) = done {
                 return Ok(done);
@@ -163,14 +155,67 @@ impl Call {
         Err(ApiError::modified(&kind.group, &kind.plural, &name))
     }
 
-    /// Removes an object; one that could have ended gracefully is marked first, as watchers expect.
-    async fn remove_now(&self, mut stored: Stored, mut live: Value) -> Result<Option<Deleted>, ApiError> {
-        let kind = &self.kind;
-        if kind.grace_seconds(&live, Some(0)).is_some() && !object::is_deleting(&live) {
+    /// Asks admission about the deletion of an object, if that is due.
+    async fn admit_deletion(
+        &mut self,
+        live: Value,
+        options: &DeleteOptions,
+        admission: Admission,
+    ) -> Result<Value, ApiError> {
+        let kind = self.kind.clone();
+        let is_ending = object::is_deleting(&live)
+            && object::meta_i64(&live, "deletionGracePeriodSeconds").unwrap_or(0) > 0
+            && options.grace_seconds.is_none();
+        if admission == Admission::Done || is_ending {
+            return Ok(live);
+        }
+        let mut attributes = self.attributes(Operation::Delete, options.reviewed(), options.dry_run);
+        if let Some(seconds) = kind.grace_seconds(&live, options.grace_seconds)
+            && self.route.verb == "delete"
+        {
+            attributes.options["gracePeriodSeconds"] = seconds.into();
+        }
+        if super::is_namespaces(&kind) || crate::crd::is_definition(&kind) {
+            // The storage of these insists on the very object.
+            let uid = object::meta_str(&live, "uid").to_owned();
+            let preconditions = &mut attributes.options["preconditions"];
+            if preconditions.get("uid").is_none() {
+                object::set_at(preconditions, "uid", uid.into());
+            }
+        }
+        attributes.old = live;
+        self.admit(&kind, &mut attributes).await?;
+        self.check_admitted(&kind, &mut attributes).await?;
+        Ok(attributes.old.take())
+    }
+
+    /// An object that could end gracefully, marked as one that ends now.
+    fn marked(&self, mut live: Value) -> Value {
+        let ends_gracefully = object::meta_i64(&live, "deletionGracePeriodSeconds").unwrap_or(0) > 0;
+        if self.kind.grace_seconds(&live, Some(0)).is_some()
+            && (!object::is_deleting(&live) || ends_gracefully)
+        {
             object::set_meta(&mut live, "deletionTimestamp", self.server.now());
             object::set_meta(&mut live, "deletionGracePeriodSeconds", 0);
-            bump_generation(&mut live);
-            let Ok(marked) = self.commit(Expect::At(stored.revision), live).await? else { return Ok(None) };
+            if !ends_gracefully {
+                bump_generation(&mut live);
+            }
+        }
+        live
+    }
+
+    /// Removes an object; one that could have ended gracefully is marked first, as watchers expect.
+    async fn remove_now(
+        &mut self,
+        mut stored: Stored,
+        mut live: Value,
+        options: &DeleteOptions,
+        admission: Admission,
+    ) -> Result<Option<Deleted>, ApiError> {
+        let kind = self.kind.clone();
+        let marked = self.marked(live.clone());
+        if marked != live {
+            let Ok(marked) = self.commit(Expect::At(stored.revision), marked).await? else { return Ok(None) };
             live = marked;
             let Some(found) = self.server.store.get(&kind.table, &stored.key) else { return Ok(None) };
             stored = found;
@@ -178,6 +223,8 @@ impl Call {
                 // Somebody wrote in between: look again.
                 return Ok(None);
             }
+            // What is removed is another state than the one that was marked: it is judged too.
+            live = self.admit_deletion(live, options, admission).await?;
         }
         let Ok(gone) = self.remove(&stored, live.clone()) else { return Ok(None) };
         object::set_revision(&mut live, gone.revision);

@@ -38,15 +38,18 @@ impl Call {
         let name = self.route.name.clone();
         let mut eviction =
             self.decode_as(Expected::built_in("policy", "v1", "Eviction")?, FieldValidation::Warn)?;
+        let write = WriteOptions::parse(&self.query, WriteVerb::Create)?;
+        self.check_namespace(&mut eviction)?;
+        eviction = self.own_answered(eviction, &write);
+        eviction = self.admit_answered(eviction, &write).await?;
         let given = object::meta_str(&eviction, "name");
         if !given.is_empty() && given != name {
             return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
         }
-        let write = WriteOptions::parse(&self.query, WriteVerb::Create)?;
-        self.check_namespace(&mut eviction)?;
-        self.stored(&name)?;
-        eviction = self.own_answered(eviction, &write);
-        eviction = self.admit_answered(eviction, &write).await?;
+        if write.dry_run {
+            object::set_at(&mut eviction, "deleteOptions.dryRun", json!(["All"]));
+        }
+        self.check_answered(&eviction, &write).await?;
         let mut options = match eviction.get("deleteOptions") {
             Some(options) if options.is_object() => DeleteOptions::from_body(options)?,
             _ => DeleteOptions::default(),

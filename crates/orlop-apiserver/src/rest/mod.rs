@@ -151,22 +151,37 @@ impl Call {
         managed::update(&OneVersion::built_in(&version, ty), None, object, &owner)
     }
 
-    /// Lets admission judge an object that is answered and not stored; it may come back changed.
+    /// Lets admission change an object that is answered and not stored, or refuse it.
     pub(super) async fn admit_answered(
         &mut self,
         object: Value,
         options: &WriteOptions,
     ) -> Result<Value, ApiError> {
         let kind = self.kind.clone();
+        let mut attributes = self.answered(object, options);
+        self.admit(&kind, &mut attributes).await?;
+        Ok(attributes.object.take())
+    }
+
+    /// Lets admission refuse an object that is about to be answered.
+    pub(super) async fn check_answered(
+        &mut self,
+        object: &Value,
+        options: &WriteOptions,
+    ) -> Result<(), ApiError> {
+        let kind = self.kind.clone();
+        let mut attributes = self.answered(object.clone(), options);
+        self.check_admitted(&kind, &mut attributes).await
+    }
+
+    fn answered(&self, object: Value, options: &WriteOptions) -> Attributes {
         let options_shown = options.reviewed("CreateOptions");
         let mut attributes = self.attributes(Operation::Create, options_shown, options.dry_run);
         if attributes.name.is_empty() {
             object::meta_str(&object, "name").clone_into(&mut attributes.name);
         }
         attributes.object = object;
-        self.admit(&kind, &mut attributes).await?;
-        self.check_admitted(&kind, &mut attributes).await?;
-        Ok(attributes.object.take())
+        attributes
     }
 
     /// Lets admission change an object or refuse it.

@@ -145,7 +145,7 @@ impl Call {
         self.check_name(&object)?;
         self.check_namespace(&mut object)?;
         kind.default(&mut object);
-        Ok(Next { object, owned: false })
+        Ok(Next { object, owned: false, shown: None })
     }
 
     /// Decodes the result of a patch; what is wrong with it is the patch's fault.
@@ -234,7 +234,7 @@ impl Call {
         let mut object = kind.apply(&self.conversions, live, patch, force, manager, subresource, &now)?;
         if self.conversions.is_incomplete() {
             // This will be computed again.
-            return Ok(Next { object, owned: true });
+            return Ok(Next { object, owned: true, shown: None });
         }
         match (options.field_validation, std::mem::take(&mut self.strict)) {
             (FieldValidation::Strict, errors) if !errors.is_empty() => {
@@ -255,7 +255,7 @@ impl Call {
         self.check_name(&object)?;
         self.check_namespace(&mut object)?;
         kind.default(&mut object);
-        Ok(Next { object, owned: true })
+        Ok(Next { object, owned: true, shown: None })
     }
 }
 

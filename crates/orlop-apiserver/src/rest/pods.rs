@@ -23,6 +23,7 @@ impl Call {
         if let Some(error) = validate::create(&id, &binding).first() {
             return Err(ApiError::internal_plain(error.to_string()));
         }
+        self.check_answered(&binding, &options).await?;
         if self.kind.plural == "bindings" {
             self.kind = Inner::built_in("", "v1", "pods");
             self.route.name = object::meta_str(&binding, "name").to_owned();

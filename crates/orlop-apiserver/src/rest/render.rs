@@ -84,7 +84,9 @@ impl Answer {
             }
             (Self::Bytes(_, bytes), _) => write(&object::decode(&bytes), accepted),
             (Self::Value(_, value), _) => write(&value, accepted),
-            (Self::Typed(media_type, value), _) => (media_type, write(&value, Accepted::JSON).1),
+            (Self::Typed(media_type, value), _) => {
+                (media_type, write(&value, Accepted { pretty: accepted.pretty, ..Accepted::JSON }).1)
+            }
         }
     }
 }

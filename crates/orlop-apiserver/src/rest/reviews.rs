@@ -16,6 +16,7 @@ impl Call {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let mut review = self.decode_body(options.field_validation)?;
         self.check_namespace(&mut review)?;
+        review = self.own_answered(review, &options);
         review = self.admit_answered(review, &options).await?;
         let kind = self.kind.clone();
         if kind.kind == "TokenReview" && object::text(&review["spec"], "token").is_empty() {
@@ -23,7 +24,12 @@ impl Call {
         }
         let errors = validate::create(&kind.id(), &review);
         if !errors.is_empty() {
-            return Err(ApiError::invalid(&kind.group, &kind.kind, "", &errors));
+            // Reviews of access do not know their kind by then.
+            let named = if kind.group == "authorization.k8s.io" { "" } else { &kind.kind };
+            return Err(ApiError::invalid(&kind.group, named, "", &errors));
+        }
+        if kind.kind != "LocalSubjectAccessReview" {
+            self.check_answered(&review, &options).await?;
         }
         match kind.kind.as_str() {
             "SelfSubjectReview" => {
@@ -44,6 +50,7 @@ impl Call {
                     let why = format!("spec.resourceAttributes.namespace must match namespace: {namespace}");
                     return Err(ApiError::bad_request(why));
                 }
+                self.check_answered(&review, &options).await?;
                 let status =
                     self.access_status(&asked_user(&review["spec"]), &review["spec"], Some(&namespace));
                 review["status"] = status;
@@ -55,6 +62,8 @@ impl Call {
                 }
                 review["status"] = self.rules_status(&namespace);
                 review["spec"] = json!({});
+                // The answer is an object of its own.
+                object::set_meta(&mut review, "managedFields", Value::Null);
             }
             "TokenReview" => review["status"] = self.token_status(&review["spec"]),
             _ => return Err(ApiError::method_not_allowed()),

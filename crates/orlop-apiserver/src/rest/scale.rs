@@ -86,10 +86,16 @@ impl Call {
         Ok(scale)
     }
 
-    /// Gives an object the replicas of a scale.
-    pub(super) fn set_replicas(&self, object: &mut Value, scale: &Value) {
+    /// Gives an object the replicas of a scale, if that makes sense.
+    pub(super) fn set_replicas(&self, object: &mut Value, scale: &Value) -> Result<(), ApiError> {
+        let kind = validate::Kind { group: "autoscaling", version: "v1", kind: "Scale" };
+        let errors = validate::create(&kind, scale);
+        if !errors.is_empty() {
+            return Err(ApiError::invalid("autoscaling", "Scale", &self.route.name, &errors));
+        }
         let wanted = object::at(scale, "spec.replicas").and_then(Value::as_i64).unwrap_or(0);
         object::set_at(object, &self.scale_paths().spec, wanted.into());
+        Ok(())
     }
 
     /// GET of a scale.
@@ -193,11 +199,6 @@ impl Call {
                         managed::update(&scale_versions()?, Some(&live_scale), scale.clone(), &request);
                     written["metadata"]["managedFields"].as_array().cloned().unwrap_or_default()
                 };
-                let kind = orlop_kinds::validate::Kind { group: "autoscaling", version: "v1", kind: "Scale" };
-                let errors = validate::create(&kind, &scale);
-                if !errors.is_empty() {
-                    return Err(ApiError::invalid("autoscaling", "Scale", &call.route.name, &errors));
-                }
                 let mut object = live.clone();
                 let wanted = object::at(&scale, "spec.replicas").and_then(Value::as_i64).unwrap_or(0);
                 object::set_at(&mut object, &paths.spec, wanted.into());
@@ -208,7 +209,8 @@ impl Call {
                 if let Ok(entries) = fields.to_parent(&owned) {
                     object::set_meta(&mut object, "managedFields", json!(entries));
                 }
-                Ok(Next { object, owned: true })
+                object::set_meta(&mut scale, "managedFields", json!(owned));
+                Ok(Next { object, owned: true, shown: Some(scale) })
             })
             .await?;
         Ok(Answer::Value(200, self.scale_of(&object)?))

@@ -64,8 +64,12 @@ impl Call {
         if !ports.is_empty() {
             options["ports"] = json!(ports);
         }
-        if let Some(path) = self.query.get("path").filter(|_| self.route.subresource == "proxy") {
-            options["path"] = path.into();
+        if self.route.subresource == "proxy" {
+            let after = self.route.path.split_once("/proxy").map_or("", |(_, after)| after);
+            let path = if self.route.extra > 0 { Some(after) } else { self.query.get("path") };
+            if let Some(path) = path {
+                options["path"] = path.into();
+            }
         }
         let Some(id) = catalog().type_of(&kind.group, &kind.version, &kind.kind) else { return options };
         let mut decoded = codec::decode(id, options.clone()).map_or(options, |decoded| decoded.value);
@@ -115,7 +119,7 @@ impl Call {
 
     fn check_container(&self, pod: &Value) -> Result<(), ApiError> {
         let name = object::meta_str(pod, "name");
-        let names: Vec<&str> = ["containers", "initContainers", "ephemeralContainers"]
+        let names: Vec<&str> = ["initContainers", "containers", "ephemeralContainers"]
             .iter()
             .flat_map(|list| pod["spec"][list].as_array().into_iter().flatten())
             .map(|container| object::text(container, "name"))
@@ -124,10 +128,12 @@ impl Call {
             Some(container) if !names.contains(&container) => {
                 Err(ApiError::bad_request(format!("container {container} is not valid for pod {name}")))
             }
-            None if names.len() > 1 => Err(ApiError::bad_request(format!(
-                "a container name must be specified for pod {name}, choose one of: [{}]",
-                names.join(" ")
-            ))),
+            None if pod["spec"]["containers"].as_array().is_some_and(|list| list.len() > 1) => {
+                Err(ApiError::bad_request(format!(
+                    "a container name must be specified for pod {name}, choose one of: [{}]",
+                    names.join(" ")
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -25,8 +25,9 @@ impl Call {
         if let Some(id) = catalog().type_of("authentication.k8s.io", "v1", "TokenRequest") {
             defaults::default_object(id, &mut request);
         }
+        request = self.own_answered(request, &options);
+        request = self.admit_answered(request, &options).await?;
         let name = self.route.name.clone();
-        let account = self.object(&name).await?;
         let given = object::meta_str(&request, "name");
         if !given.is_empty() && given != name {
             let path = orlop_schema::field::Path::new("metadata").child("name");
@@ -37,13 +38,7 @@ impl Call {
             );
             return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", given, &[error]));
         }
-        request = self.own_answered(request, &options);
-        request = self.admit_answered(request, &options).await?;
-        let kind = validate::Kind { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
-        let errors = validate::create(&kind, &request);
-        if !errors.is_empty() {
-            return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", &errors));
-        }
+        let account = self.object(&name).await?;
         let (asked, uid) = (object::meta_str(&request, "uid"), object::meta_str(&account, "uid"));
         if !asked.is_empty() && asked != uid {
             let why = format!(
@@ -51,11 +46,21 @@ impl Call {
             );
             return Err(ApiError::conflict("authentication.k8s.io", "TokenRequest", &name, &why));
         }
+        if request["spec"]["audiences"].as_array().is_none_or(Vec::is_empty) {
+            object::set_at(&mut request, "spec.audiences", json!([ISSUER]));
+        }
+        for field in ["name", "namespace", "uid"] {
+            object::copy_meta(&mut request, &account, field);
+        }
+        object::set_meta(&mut request, "creationTimestamp", self.server.now());
+        let kind = validate::Kind { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+        let errors = validate::create(&kind, &request);
+        if !errors.is_empty() {
+            return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", &errors));
+        }
+        self.check_answered(&request, &options).await?;
         let spec = request["spec"].as_object().cloned().unwrap_or_default();
-        let audiences = match spec.get("audiences").and_then(Value::as_array) {
-            Some(list) if !list.is_empty() => Value::Array(list.clone()),
-            _ => json!([ISSUER]),
-        };
+        let audiences = spec.get("audiences").cloned().unwrap_or_default();
         let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or(DEFAULT_SECONDS);
         let bound = spec.get("boundObjectRef").filter(|bound| bound.is_object()).cloned();
         let mut claim = json!({
@@ -72,10 +77,6 @@ impl Call {
             "iat": now.as_second(), "nbf": now.as_second(), "exp": ends.as_second(),
             "jti": self.server.rng.uuid(), "kubernetes.io": claim,
         });
-        for field in ["name", "namespace", "uid"] {
-            object::copy_meta(&mut request, &account, field);
-        }
-        object::set_meta(&mut request, "creationTimestamp", self.server.now());
         request["spec"] =
             json!({"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound});
         let token = if options.dry_run { String::new() } else { self.server.auth.sign(&claims) };

@@ -26,6 +26,8 @@ pub(super) struct Next {
     pub(super) object: Value,
     /// Whether managed fields have been computed already (apply does it itself).
     pub(super) owned: bool,
+    /// What admission sees in place of the object.
+    pub(super) shown: Option<Value>,
 }
 
 /// What an update does when there is no object yet.
@@ -83,13 +85,7 @@ impl Call {
         self.admit(&kind, &mut attributes).await?;
         let mut object = attributes.object.take();
         self.dedup_owners(&mut object, When::Admitted);
-        let given = object::meta_str(&object, "resourceVersion").to_owned();
-        if !matches!(given.as_str(), "" | "0") {
-            return Err(ApiError::internal_plain(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
-        object::set_meta(&mut object, "resourceVersion", Value::Null);
+        self.check_namespace(&mut object)?;
         let mut tries = 0;
         loop {
             let mut candidate = object.clone();
@@ -102,7 +98,16 @@ impl Call {
             }
             attributes.object = candidate;
             self.check_admitted(&kind, &mut attributes).await?;
-            let candidate = attributes.object.take();
+            let mut candidate = attributes.object.take();
+            if !matches!(object::meta_str(&candidate, "resourceVersion"), "" | "0") {
+                let why = "resourceVersion should not be set on objects to be created";
+                return Err(ApiError::internal_plain(why));
+            }
+            object::set_meta(&mut candidate, "resourceVersion", Value::Null);
+            if attributes.rounds.patched {
+                candidate = kind.tidied(candidate);
+            }
+            kind.settle(&mut candidate);
             if options.dry_run {
                 if self.stored(&name).is_ok() {
                     return Err(ApiError::already_exists(&kind.group, &kind.plural, &name));
@@ -151,7 +156,6 @@ impl Call {
         for warning in kind.warnings(&object, None) {
             self.warn(warning);
         }
-        kind.settle(&mut object);
         Ok((object, claim))
     }
 
@@ -184,7 +188,7 @@ impl Call {
         self.kind.default(&mut object);
         let (object, created) = self
             .update_object(subresource, &options, if_absent, |_, _| {
-                Ok(Next { object: object.clone(), owned: false })
+                Ok(Next { object: object.clone(), owned: false, shown: None })
             })
             .await?;
         Ok(Answer::Value(if created { 201 } else { 200 }, object))
@@ -249,7 +253,7 @@ impl Call {
     ) -> Result<Option<Value>, ApiError> {
         let kind = self.kind.clone();
         let mut object = made.object;
-        self.check_version(&mut object, &live)?;
+        self.check_uid(&object, &live)?;
         if self.route.verb == "update" && subresource != "scale" {
             self.dedup_owners(&mut object, When::Requested);
         }
@@ -262,10 +266,11 @@ impl Call {
         let mut attributes = self.attributes(Operation::Update, shown, options.dry_run);
         if subresource == "scale" {
             // Admission sees scales, not what is scaled.
-            attributes.object = self.scale_with_owners(&object)?;
+            attributes.object = made.shown.unwrap_or_default();
             attributes.old = self.scale_with_owners(&live)?;
             self.admit(&kind, &mut attributes).await?;
-            self.set_replicas(&mut object, &attributes.object);
+            self.set_replicas(&mut object, &attributes.object)?;
+            self.check_version(&mut object, &live)?;
             (object, claim) = self.prepare_update(subresource, object, &live, options.dry_run)?;
             attributes.object = self.scale_of(&object)?;
             attributes.old = self.scale_of(&live)?;
@@ -277,12 +282,18 @@ impl Call {
             attributes.old = live;
             self.admit(&kind, &mut attributes).await?;
             self.dedup_owners(&mut attributes.object, When::Admitted);
+            self.check_version(&mut attributes.object, &attributes.old)?;
+            self.check_namespace(&mut attributes.object)?;
             let admitted = attributes.object.take();
             (attributes.object, claim) =
                 self.prepare_update(subresource, admitted, &attributes.old, options.dry_run)?;
             self.check_admitted(&kind, &mut attributes).await?;
         }
         let (mut object, live) = (attributes.object.take(), attributes.old.take());
+        if attributes.rounds.patched {
+            object = kind.tidied(object);
+        }
+        kind.settle(&mut object);
         object::copy_meta(&mut object, &live, "resourceVersion");
         keep_times(&live, &mut object);
         if options.dry_run {
@@ -291,11 +302,10 @@ impl Call {
         if object == live {
             return Ok(Some(live));
         }
-        if object::is_deleting(&object)
+        if object::is_deleting(&live)
             && object::finalizers(&object).is_empty()
-            && object::meta_i64(&object, "deletionGracePeriodSeconds").unwrap_or(0) == 0
+            && object::meta_i64(&live, "deletionGracePeriodSeconds").unwrap_or(0) == 0
             && !kind.keeps_finalizing(&object)
-            && !object::finalizers(&live).is_empty() | kind.keeps_finalizing(&live)
         {
             // Watchers see the state that was stored; the writer sees what it wrote.
             return Ok(self.remove(stored, live).ok().map(|_| object));
@@ -347,7 +357,6 @@ impl Call {
         for warning in kind.warnings(&object, Some(live)) {
             self.warn(warning);
         }
-        kind.settle(&mut object);
         Ok((object, claim))
     }
 
@@ -369,6 +378,12 @@ impl Call {
             super::read::parse_version(given).map_err(ApiError::internal_plain)?;
             return Err(ApiError::modified(&kind.group, &kind.plural, name));
         }
+        Ok(())
+    }
+
+    /// An object that names its uid means that one and no later one of the same name.
+    fn check_uid(&self, object: &Value, live: &Value) -> Result<(), ApiError> {
+        let (kind, name) = (&self.kind, &self.route.name);
         let (given, current) = (object::meta_str(object, "uid"), object::meta_str(live, "uid"));
         if self.route.verb == "update" && !given.is_empty() && given != current {
             let why = format!(

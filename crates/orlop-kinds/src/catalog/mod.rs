@@ -6,6 +6,7 @@
 mod discovery;
 mod openapi;
 mod types;
+mod words;
 
 pub use discovery::{Group, Resource, Version};
 pub use types::{Declared, Field, Shape, Struct, Type, TypeId};

@@ -1,9 +1,9 @@
 //! OpenAPI definitions, unpacked one Go package at a time, and the v3 documents built from them.
 //!
 //! Definitions are generated; paths are built here from discovery, with the operations, parameters and
-//! extensions that clients look at. Descriptions of operations and the deprecated `watch/` paths are left out.
+//! extensions that clients look at. The deprecated `watch/` paths are left out.
 
-use super::{Catalog, Resource, Shape, Version, unpack};
+use super::{Catalog, Resource, Shape, Version, unpack, words};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -63,6 +63,7 @@ pub(super) fn document(catalog: &Catalog, group: &str, version: &Version) -> Val
     paths.insert(
         format!("{root}/"),
         json!({"get": {
+            "description": "get available resources",
             "operationId": format!("get{}APIResources", camel(&tag)),
             "tags": [tag],
             "responses": responses(&format!("{META}.APIResourceList"), false, &["200"]),
@@ -189,7 +190,12 @@ fn add_paths(
             "deleteCollection" => format!("delete{}Collection{noun}", camel(&tag)),
             word => format!("{word}{}{noun}", camel(&tag)),
         };
+        let description = match sub {
+            Some(sub) if connect => words::connection(method, sub, parent),
+            sub => words::operation(verb, sub, parent, &resource.kind, resource.allows("watch")),
+        };
         let mut operation = json!({
+            "description": description,
             "operationId": id,
             "tags": [tag],
             "responses": responses(shown, verb == "list", statuses),
@@ -202,6 +208,10 @@ fn add_paths(
             operation["responses"] = json!({"200": any, "401": {"description": "Unauthorized"}});
             operation["x-kubernetes-action"] = json!("connect");
             own.extend(option_parameters(catalog, kind_group, kind_version, &resource.kind));
+        } else if sub == Some("log") {
+            own.extend(option_parameters(catalog, kind_group, kind_version, "PodLogOptions"));
+            own.push(query("pretty", "string"));
+            operation["responses"] = log_responses();
         } else {
             own.extend(parameters(verb));
             own.push(query("pretty", "string"));
@@ -215,13 +225,21 @@ fn add_paths(
         if resource.namespaced {
             own.push(path_parameter("namespace"));
         }
+        let owner = match sub {
+            _ if connect => &resource.kind,
+            Some("log") => "log",
+            _ => verb,
+        };
+        words::describe(&mut own, owner, &resource.kind);
         operation["parameters"] = Value::Array(own);
         let path = if on_item { &item } else { &collection };
         paths.entry(path.clone()).or_insert_with(|| json!({}))[method] = operation;
     }
     if resource.namespaced && resource.allows("list") && sub.is_none() {
-        let shared = [parameters("list"), vec![query("pretty", "string")]].concat();
+        let mut shared = [parameters("list"), vec![query("pretty", "string")]].concat();
+        words::describe(&mut shared, "list", &resource.kind);
         let everywhere = json!({
+            "description": words::operation("list", None, parent, &resource.kind, resource.allows("watch")),
             "operationId": format!("list{}{}ForAllNamespaces", camel(&tag), resource.kind),
             "tags": [tag],
             "responses": responses(list.unwrap_or(model), true, &["200"]),
@@ -368,6 +386,16 @@ fn responses(model: &str, stream: bool, statuses: &[&str]) -> Value {
     responses
 }
 
+/// A log is text, whatever it is asked for as.
+fn log_responses() -> Value {
+    let mut responses = responses("", false, &["200"]);
+    if let Some(Value::Object(content)) = responses["200"].get_mut("content") {
+        content.insert("text/plain".to_owned(), Value::Null);
+        content.values_mut().for_each(|answer| *answer = json!({"schema": {"type": "string"}}));
+    }
+    responses
+}
+
 fn content(types: &[&str], model: &str) -> Value {
     let schema = json!({"schema": {"$ref": format!("{REF}{model}")}});
     Value::Object(types.iter().map(|ty| ((*ty).to_owned(), schema.clone())).collect())
@@ -417,6 +445,8 @@ mod tests {
         }
         let options = &schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"];
         assert_eq!(options["x-kubernetes-group-version-kind"][1]["group"], "apps");
+        assert_eq!(patch["description"], "partially update the specified Deployment");
+        assert!(parameters.iter().all(|p| p["description"].is_string()));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::kind::Kind;
 use crate::object::{self, Stored};
 use crate::outbound::Endpoint;
 use crate::server::Inner;
-use crate::status::{ApiError, qualified};
+use crate::status::ApiError;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,11 +75,7 @@ impl Hook {
         match self.conditions.matches(server, kind, attributes, &matched.kind, objects) {
             Ok(holds) => Ok(holds),
             Err(_) if self.fails_open => Ok(false),
-            Err(why) => {
-                let (resource, name) = (qualified(&kind.plural, &kind.group), &attributes.name);
-                let message = format!("{resource} \"{name}\" is forbidden: {why}");
-                Err(ApiError::forbidden(&kind.group, &kind.plural, name, &why).with_message(message))
-            }
+            Err(why) => Err(ApiError::forbidden(&kind.group, &kind.plural, &attributes.name, &why)),
         }
     }
 }

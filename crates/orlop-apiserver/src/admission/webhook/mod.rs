@@ -46,7 +46,7 @@ async fn shown(
     let to = crate::route::api_version(&matched.kind.group, &matched.kind.version);
     let convert = async |object: &Value| match object {
         Value::Null => Ok(Value::Null),
-        object => kind.convert_for(server, object.clone(), &to).await,
+        object => kind.convert_shown(server, object.clone(), &to).await,
     };
     Ok(Shown { object: convert(&attributes.object).await?, old: convert(&attributes.old).await? })
 }

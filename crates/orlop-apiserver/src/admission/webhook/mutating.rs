@@ -63,12 +63,13 @@ impl Webhooks {
                     match patched(&hook.name, &consent, &matched, kind, shown.object) {
                         Ok(None) => (false, None),
                         Ok(Some((object, changed))) => {
+                            attributes.rounds.patched = true;
                             if attributes.rounds.owners.is_none() {
                                 let owners = attributes.object.pointer("/metadata/managedFields").cloned();
                                 attributes.rounds.owners = Some(owners.unwrap_or_default());
                             }
                             attributes.object = if matched.is_converted(attributes) {
-                                kind.convert_for(server, object, &kind.api_version()).await?
+                                kind.convert_shown(server, object, &kind.api_version()).await?
                             } else {
                                 object
                             };
@@ -135,29 +136,43 @@ fn patched(
     Ok(Some((next, changed)))
 }
 
-/// A patched object as its kind would be read: what does not fit is an error, what is unknown is dropped.
-fn decoded(matched: &Matched, kind: &Kind, value: Value) -> Result<Value, String> {
+/// A patched object as its kind would be read: what does not fit is an error, what is unknown is dropped; custom objects
+/// lose that only when they are stored.
+fn decoded(matched: &Matched, kind: &Kind, mut value: Value) -> Result<Value, String> {
     let (group, version) = (&matched.kind.group, &matched.kind.version);
     let wanted = crate::route::api_version(group, version);
-    let (given_version, given_kind) = (object::text(&value, "apiVersion"), object::text(&value, "kind"));
-    if given_kind.is_empty() {
-        return Err(format!("Object 'Kind' is missing in '{value}'"));
+    let custom = kind.custom().filter(|_| matched.kind.group == kind.group);
+    let given_kind = object::text(&value, "kind").to_owned();
+    let given_version = object::text(&value, "apiVersion").to_owned();
+    if let Some(custom) = custom {
+        if given_kind.is_empty() {
+            return Err(format!("Object 'Kind' is missing in '{value}'"));
+        }
+        if given_version != wanted {
+            return Err(format!("request to convert CR from an invalid group/version: {given_version}"));
+        }
+        return Ok(custom.with_good_metadata(value));
     }
-    if given_version != wanted || given_kind != matched.kind.kind {
+    let shown_kind = if given_kind.is_empty() { &matched.kind.kind } else { &given_kind };
+    let shown_version = if given_version.is_empty() { &wanted } else { &given_version };
+    let (given_group, short) = shown_version.rsplit_once('/').unwrap_or(("", shown_version));
+    let Some(id) = catalog().type_of(given_group, short, shown_kind) else {
         return Err(format!(
-            "no kind \"{given_kind}\" is registered for version \"{given_version}\" in scheme \
+            "no kind \"{shown_kind}\" is registered for version \"{shown_version}\" in scheme \
              \"pkg/api/legacyscheme/scheme.go:30\""
         ));
+    };
+    value["kind"] = shown_kind.as_str().into();
+    value["apiVersion"] = shown_version.as_str().into();
+    let decoded = codec::decode(id, value).map_err(|why| why.to_string())?.value;
+    if *shown_kind != matched.kind.kind || *shown_version != wanted {
+        let internal = if group.is_empty() { "core" } else { group.split('.').next().unwrap_or_default() };
+        return Err(format!(
+            "converting ({short}.{shown_kind}) to ({internal}.{}): unknown conversion",
+            matched.kind.kind
+        ));
     }
-    match (kind.custom().filter(|_| matched.kind.group == kind.group), is_own(matched, kind)) {
-        (Some(_), true) => kind.decode_custom(value).map(|(object, _)| object),
-        (Some(custom), false) => Ok(custom.conformed(value, &wanted)),
-        (None, _) => {
-            let id = catalog().type_of(group, version, &matched.kind.kind);
-            let id = id.ok_or_else(|| format!("no type for {} in {wanted}", matched.kind.kind))?;
-            codec::decode(id, value).map(|decoded| decoded.value).map_err(|why| why.to_string())
-        }
-    }
+    Ok(decoded)
 }
 
 /// Whether an object is shown as what the request is about.

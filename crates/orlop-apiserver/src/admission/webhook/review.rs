@@ -187,6 +187,7 @@ fn denial(name: &str, status: &Value) -> ApiError {
     let seconds = details.get("retryAfterSeconds").and_then(Value::as_u64).unwrap_or(0);
     let error = ApiError::new(code.filter(|code| *code >= 400).unwrap_or(400), "", message)
         .with_reason(reason)
+        .with_metadata(status.get("metadata").cloned().unwrap_or_default())
         .with_details(details);
     match u32::try_from(seconds) {
         Ok(seconds) if seconds > 0 => error.with_retry_after(seconds),
