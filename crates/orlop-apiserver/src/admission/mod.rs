@@ -14,6 +14,7 @@ mod quota;
 mod refusal;
 mod resources;
 mod runtimes;
+mod security;
 mod storage;
 mod webhook;
 
@@ -139,10 +140,11 @@ pub(crate) struct Admission {
 }
 
 /// Names of the plugins of this server, as `--disable-admission-plugins` takes them.
-pub const PLUGINS: [&str; 18] = [
+pub const PLUGINS: [&str; 19] = [
     "NamespaceLifecycle",
     "LimitRanger",
     "ServiceAccount",
+    "PodSecurity",
     "Priority",
     "DefaultTolerationSeconds",
     "TaintNodesByCondition",
@@ -255,6 +257,9 @@ impl Admission {
         }
         if self.on("ServiceAccount") {
             accounts::validate(server, kind, attributes)?;
+        }
+        if self.on("PodSecurity") {
+            security::validate(server, kind, attributes)?;
         }
         if self.on("PersistentVolumeClaimResize")
             && attributes.is(kind, Operation::Update, "", "persistentvolumeclaims")

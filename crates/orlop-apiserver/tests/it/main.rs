@@ -16,6 +16,7 @@ mod policies;
 mod properties;
 mod protobuf;
 mod quotas;
+mod security;
 mod subresources;
 mod tables;
 mod watches;
