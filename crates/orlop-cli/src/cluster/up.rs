@@ -176,7 +176,7 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
         }
     };
     serving.run(asked).await;
-    state.forget(&lock);
+    State::forget(&lock);
     shell.say(format_args!("stopped {url}"));
     Ok(())
 }
