@@ -1,0 +1,3 @@
+//! Guarantees of the core, each test named as the guarantee it checks.
+
+mod queue;
