@@ -1,24 +1,32 @@
 //! Sessions: commands and what they print, as one would see them on a terminal.
 //!
-//! A line `$ …` is a command (`kubectl` is left out); the lines up to the next one are its output: stdout, then
+//! A line `$ …` is a command (`kubectl` is left out; `helm …` is helm, `timeout N …` is ended after N seconds); the lines up to the next one are its output: stdout, then
 //! stderr, then `(exit N)` unless it succeeded. `[..]` stands for anything in a line, a line `...` for any lines,
 //! `[URL]` for the server. A line `# …` before a command is a comment. With `ORLOP_RECORD=1` a session that
-//! differs is rewritten with what was printed.
+//! differs is rewritten with what was printed. With `ORLOP_KUBECONFIG` it is played against that cluster, which is
+//! how the sessions were compared with a real kube-apiserver.
 
 use crate::kubectl::{Kubectl, words};
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::process::Output;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+use tokio::process::Command;
 
 /// Plays a session against a cluster of its own.
 pub(crate) async fn play(name: &str) {
+    play_with(name, None).await;
+}
+
+/// Plays a session in which `helm` is that program.
+pub(crate) async fn play_with(name: &str, helm: Option<&Path>) {
     let Some(kubectl) = Kubectl::start(name).await else { return };
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/sessions/{name}.session"));
     let text = std::fs::read_to_string(&path).expect("a session has its file");
     let mut recorded = String::new();
     let mut differences = String::new();
     for step in steps(&text) {
-        let printed = printed(&kubectl.run(&words(step.command)).await).replace(&kubectl.url, "[URL]");
+        let printed = run(&kubectl, helm, step.command).await.replace(&kubectl.url, "[URL]");
         let expected: Vec<&str> = step.output.trim_end().lines().collect();
         let actual: Vec<&str> = printed.trim_end().lines().collect();
         let matched = lines_match(&expected, &actual);
@@ -65,11 +73,38 @@ fn steps(text: &str) -> Vec<Step<'_>> {
             comment.push_str(line);
             comment.push('\n');
         } else if let Some(step) = steps.last_mut() {
+            // What looks like a comment but stands before no command was printed.
+            step.output.push_str(&std::mem::take(&mut comment));
             step.output.push_str(line);
             step.output.push('\n');
         }
     }
     steps
+}
+
+/// Runs a command and gives what it prints.
+async fn run(kubectl: &Kubectl, helm: Option<&Path>, line: &str) -> String {
+    let arguments = words(line);
+    match (arguments.first().map(String::as_str), helm) {
+        (Some("helm"), Some(helm)) => {
+            printed(&kubectl.other(helm, &arguments[1..]).output().await.expect("helm can be run"))
+        }
+        (Some("timeout"), _) => {
+            let seconds = arguments.get(1).and_then(|word| word.parse().ok()).expect("timeout has a number");
+            printed(&ended_after(kubectl.command(&arguments[2..]), Duration::from_secs(seconds)).await)
+        }
+        _ => printed(&kubectl.run(&arguments).await),
+    }
+}
+
+/// What a command printed until it was ended.
+async fn ended_after(mut command: Command, time: Duration) -> Output {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kubectl can be run");
+    if tokio::time::timeout(time, child.wait()).await.is_err() {
+        child.start_kill().expect("kubectl can be ended");
+    }
+    child.wait_with_output().await.expect("kubectl can be read")
 }
 
 fn printed(output: &Output) -> String {
