@@ -32,12 +32,19 @@ pub(crate) enum Node {
     Continue { pos: Pos },
 }
 
-/// `if`, `with` or `range`.
+/// `if`, `with` or `range`; a chain of `else if` is a list, because it may be long.
 #[derive(Debug)]
 pub(crate) struct Branch {
+    pub(crate) first: Arm,
+    pub(crate) more: Vec<Arm>,
+    pub(crate) otherwise: Option<Vec<Node>>,
+}
+
+/// A pipeline and what it guards.
+#[derive(Debug)]
+pub(crate) struct Arm {
     pub(crate) pipe: Pipe,
     pub(crate) body: Vec<Node>,
-    pub(crate) otherwise: Option<Vec<Node>>,
 }
 
 /// `template "name" pipeline`.
@@ -138,7 +145,7 @@ impl Node {
         match self {
             Self::Text { start, .. } => *start,
             Self::Action(pipe) => pipe.pos,
-            Self::If(branch) | Self::With(branch) | Self::Range(branch) => branch.pipe.pos,
+            Self::If(branch) | Self::With(branch) | Self::Range(branch) => branch.first.pipe.pos,
             Self::Template(call) => call.pos,
             Self::Break { pos } | Self::Continue { pos } => *pos,
         }
@@ -171,18 +178,26 @@ impl Node {
 }
 
 impl Branch {
+    /// Go knows no chains: each further arm is printed inside the `else` of the one before.
     fn print(&self, keyword: &[u8], text: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{{");
-        out.extend_from_slice(keyword);
-        out.push(b' ');
-        self.pipe.print(text, out);
-        out.extend_from_slice(b"}}");
-        self.body.iter().for_each(|node| node.print(text, out));
+        for (i, arm) in std::iter::once(&self.first).chain(&self.more).enumerate() {
+            if i > 0 {
+                out.extend_from_slice(b"{{else}}");
+            }
+            out.extend_from_slice(b"{{");
+            out.extend_from_slice(keyword);
+            out.push(b' ');
+            arm.pipe.print(text, out);
+            out.extend_from_slice(b"}}");
+            arm.body.iter().for_each(|node| node.print(text, out));
+        }
         if let Some(otherwise) = &self.otherwise {
             out.extend_from_slice(b"{{else}}");
             otherwise.iter().for_each(|node| node.print(text, out));
         }
-        out.extend_from_slice(b"{{end}}");
+        for _ in 0..=self.more.len() {
+            out.extend_from_slice(b"{{end}}");
+        }
     }
 }
 

@@ -359,7 +359,7 @@ fn compare(a: &Value, b: &Value) -> Option<Ordering> {
         (Value::Str(a), Value::Str(b)) => Some(a.cmp(b)),
         (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
         (Value::Complex(a, b), Value::Complex(c, d)) => {
-            let same = a == c && b == d;
+            let same = a.partial_cmp(c) == Some(Ordering::Equal) && b.partial_cmp(d) == Some(Ordering::Equal);
             Some(if same { Ordering::Equal } else { Ordering::Less })
         }
         (a, b) => float(a).partial_cmp(&float(b)),

@@ -4,7 +4,11 @@ use std::fmt;
 
 /// An error of parsing or executing a template; its text is the one Go gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(Box<Details>);
+
+/// What an error is made of; on the heap, because results carry it everywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Details {
     pub(crate) text: String,
     pub(crate) stage: Stage,
     pub(crate) template: String,
@@ -13,7 +17,13 @@ pub struct Error {
     pub(crate) column: Option<usize>,
     pub(crate) context: String,
     pub(crate) message: String,
-    pub(crate) cause: Option<Box<Error>>,
+    pub(crate) cause: Option<Error>,
+}
+
+impl From<Details> for Error {
+    fn from(details: Details) -> Self {
+        Self(Box::new(details))
+    }
 }
 
 /// When an error happened.
@@ -31,48 +41,54 @@ pub enum Stage {
 impl Error {
     /// Whether the text or its execution failed.
     pub fn stage(&self) -> Stage {
-        self.stage
+        self.0.stage
     }
 
     /// The name of the template that was executing; the file's when parsing.
     pub fn template(&self) -> &str {
-        &self.template
+        &self.0.template
     }
 
     /// The name under which the text was parsed.
     pub fn file(&self) -> &str {
-        &self.file
+        &self.0.file
     }
 
     /// The line, from 1; 0 where there is none.
     pub fn line(&self) -> usize {
-        self.line
+        self.0.line
     }
 
     /// The column in bytes, from 0 as Go counts; parse errors have none.
     pub fn column(&self) -> Option<usize> {
-        self.column
+        self.0.column
     }
 
     /// The node that failed, as Go prints it; empty when parsing.
     pub fn context(&self) -> &str {
-        &self.context
+        &self.0.context
     }
 
     /// The last part of the text, without template, place and node.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The error of a template that a function executed.
     pub fn cause(&self) -> Option<&Error> {
-        self.cause.as_deref()
+        self.0.cause.as_ref()
+    }
+
+    /// The same error with the error that led to it.
+    pub(crate) fn caused_by(mut self, cause: Option<Error>) -> Self {
+        self.0.cause = cause;
+        self
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0.text)
     }
 }
 
@@ -82,7 +98,7 @@ impl std::error::Error for Error {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuncError {
     pub(crate) text: String,
-    pub(crate) cause: Option<Box<Error>>,
+    pub(crate) cause: Option<Error>,
 }
 
 impl FuncError {
@@ -104,13 +120,13 @@ impl FuncError {
 
     /// The error of a template that the function executed.
     pub fn cause(&self) -> Option<&Error> {
-        self.cause.as_deref()
+        self.cause.as_ref()
     }
 }
 
 impl From<Error> for FuncError {
     fn from(error: Error) -> Self {
-        Self { text: error.text.clone(), cause: Some(Box::new(error)) }
+        Self { text: error.0.text.clone(), cause: Some(error) }
     }
 }
 

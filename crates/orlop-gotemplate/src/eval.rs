@@ -301,9 +301,8 @@ impl<'t> State<'t, '_> {
 
     fn call_failed<T>(&mut self, node: At<'t>, name: &Str, error: crate::FuncError) -> Outcome<T> {
         self.at = node;
-        let mut wrapped = self.error(format!("error calling {}: {}", name.to_text(), error.text));
-        wrapped.cause = error.cause;
-        Err(wrapped)
+        let wrapped = self.error(format!("error calling {}: {}", name.to_text(), error.text));
+        Err(wrapped.caused_by(error.cause))
     }
 
     fn call_builtin(

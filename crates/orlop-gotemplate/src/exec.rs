@@ -1,10 +1,10 @@
 //! Walking trees: text, branches, loops and template calls.
 
 use crate::ast::{At, Branch, Node, TemplateCall, Tree};
-use crate::error::{Error, FuncError, Stage};
+use crate::error::{Details, Error, FuncError, Stage};
 use crate::fmt::{print_into, sprintf};
 use crate::set::{Limits, Set, Template};
-use crate::text::{lossy, quote};
+use crate::text::{lossy, newlines, quote};
 use crate::types::Type;
 use crate::value::{Iterate, Str, Value};
 
@@ -42,14 +42,14 @@ impl<'a> Context<'a> {
     pub fn execute(&mut self, name: &[u8], data: &Value) -> Result<Vec<u8>, Error> {
         let tree = self.set.tree(name).ok_or_else(|| self.set.not_found(name))?;
         let mut out = Vec::new();
-        self.run_tree(tree, data, &mut out).map_err(|error| *error)?;
+        self.run_tree(tree, data, &mut out)?;
         Ok(out)
     }
 
     /// Executes a template in another set, such as a clone with more templates, within the same limits.
     pub fn execute_in(&mut self, set: &Set, template: &Template, data: &Value) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
-        Context { set, run: self.run }.run_tree(&template.0, data, &mut out).map_err(|error| *error)?;
+        Context { set, run: self.run }.run_tree(&template.0, data, &mut out)?;
         Ok(out)
     }
 
@@ -69,7 +69,7 @@ impl<'a> Context<'a> {
     }
 }
 
-pub(crate) type Outcome<T> = Result<T, Box<Error>>;
+pub(crate) type Outcome<T> = Result<T, Error>;
 
 /// A value and whether its static type is an interface: Go's `reflect.Value`, as far as templates can tell.
 #[derive(Clone, Debug)]
@@ -121,12 +121,12 @@ pub(crate) struct State<'t, 'r> {
 
 impl<'t> State<'t, '_> {
     /// An error about the node that is being executed.
-    pub(crate) fn error(&self, message: impl Into<String>) -> Box<Error> {
+    pub(crate) fn error(&self, message: impl Into<String>) -> Error {
         let message = message.into();
         let template = self.tree.name.to_text();
         let file = self.tree.parse_name.to_text();
         if matches!(self.at, At::Start) {
-            return Box::new(Error {
+            return Error::from(Details {
                 text: format!("template: {template}: {message}"),
                 stage: Stage::Execute,
                 template,
@@ -139,11 +139,11 @@ impl<'t> State<'t, '_> {
             });
         }
         let before = &self.tree.text[..self.at.pos()];
-        let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+        let line = 1 + newlines(before);
         let column = before.iter().rev().take_while(|b| **b != b'\n').count();
         let context = lossy(&self.at.print(&self.tree.text));
         let name = quote(&self.tree.name);
-        Box::new(Error {
+        Error::from(Details {
             text: format!("template: {file}:{line}:{column}: executing {name} at <{context}>: {message}"),
             stage: Stage::Execute,
             template,
@@ -241,22 +241,23 @@ impl<'t> State<'t, '_> {
         self.charge(self.out.len() - before)
     }
 
-    /// `if` and `with`, with their chains of `else if` in a loop.
-    fn walk_branch(&mut self, dot: &Rv, mut branch: &'t Branch, with: bool) -> Outcome<Flow> {
+    /// `if` and `with`: the first arm whose value is true.
+    fn walk_branch(&mut self, dot: &Rv, branch: &'t Branch, with: bool) -> Outcome<Flow> {
         self.enter()?;
         let mark = self.vars.len();
-        let flow = loop {
-            let value = self.eval_pipeline(dot, &branch.pipe)?;
-            if value.v.truth() {
-                break self.walk(if with { &value } else { dot }, &branch.body)?;
-            }
-            match branch.otherwise.as_deref() {
-                Some([Node::If(next)]) if !with => branch = next,
-                Some([Node::With(next)]) if with => branch = next,
-                Some(otherwise) => break self.walk(dot, otherwise)?,
-                None => break Flow::Next,
-            }
+        let mut flow = None;
+        for arm in std::iter::once(&branch.first).chain(&branch.more) {
             self.step()?;
+            let value = self.eval_pipeline(dot, &arm.pipe)?;
+            if value.v.truth() {
+                flow = Some(self.walk(if with { &value } else { dot }, &arm.body)?);
+                break;
+            }
+        }
+        let flow = match (flow, &branch.otherwise) {
+            (Some(flow), _) => flow,
+            (None, Some(otherwise)) => self.walk(dot, otherwise)?,
+            (None, None) => Flow::Next,
         };
         self.vars.truncate(mark);
         self.leave();
@@ -266,14 +267,14 @@ impl<'t> State<'t, '_> {
     fn walk_range(&mut self, dot: &Rv, branch: &'t Branch) -> Outcome<Flow> {
         self.enter()?;
         let outer = self.vars.len();
-        let value = self.eval_pipeline(dot, &branch.pipe)?;
+        let value = self.eval_pipeline(dot, &branch.first.pipe)?;
         let mark = self.vars.len();
         let mut ran = false;
         self.iterate(&value.v, branch, &mut |state: &mut Self, index, elem| {
             ran = true;
             state.step()?;
             state.bind(branch, index, &elem)?;
-            let flow = state.walk(&elem, &branch.body)?;
+            let flow = state.walk(&elem, &branch.first.body)?;
             state.vars.truncate(mark);
             Ok(flow != Flow::Break)
         })?;
@@ -289,7 +290,7 @@ impl<'t> State<'t, '_> {
     /// Gives the loop's variables their values of this round.
     fn bind(&mut self, branch: &'t Branch, index: Rv, elem: &Rv) -> Outcome<()> {
         let top = self.vars.len();
-        match (branch.pipe.decl.as_slice(), branch.pipe.assign) {
+        match (branch.first.pipe.decl.as_slice(), branch.first.pipe.assign) {
             ([], _) => {}
             ([one], true) => self.set_var(one, elem.clone())?,
             ([key, item, ..], true) => {
@@ -312,7 +313,7 @@ impl<'t> State<'t, '_> {
         branch: &'t Branch,
         round: &mut dyn FnMut(&mut Self, Rv, Rv) -> Outcome<bool>,
     ) -> Outcome<()> {
-        let variables = branch.pipe.decl.len();
+        let variables = branch.first.pipe.decl.len();
         match value {
             Value::Nil | Value::TypedNil(_) => {}
             Value::Int(..) | Value::Uint(..) if variables > 1 => {

@@ -1,6 +1,6 @@
 //! Template text into tokens: text, delimiters with their trim markers, and what actions are made of.
 
-use crate::text::{code_point, decode_rune, is_alphanumeric, is_print, lossy, quote};
+use crate::text::{code_point, decode_rune, is_alphanumeric, is_print, lossy, newlines, quote};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,10 +133,6 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
         from += at + 1;
     }
     None
-}
-
-fn newlines(text: &[u8]) -> usize {
-    text.iter().filter(|b| **b == b'\n').count()
 }
 
 fn left_trim_marker(text: &[u8]) -> bool {

@@ -103,14 +103,16 @@ impl Number {
     }
 }
 
+#[expect(clippy::float_cmp, reason = "only an integral float has an exact integer")]
 fn float_to_int(float: f64) -> Option<i64> {
     let int = float as i64;
-    (int as f64 == float && float < 9.223_372_036_854_775_8e18).then_some(int)
+    (int as f64 == float && float < 2f64.powi(63)).then_some(int)
 }
 
+#[expect(clippy::float_cmp, reason = "only an integral float has an exact integer")]
 fn float_to_uint(float: f64) -> Option<u64> {
     let uint = float as u64;
-    (float >= 0.0 && uint as f64 == float && float < 1.844_674_407_370_955_2e19).then_some(uint)
+    (float >= 0.0 && uint as f64 == float && float < 2f64.powi(64)).then_some(uint)
 }
 
 /// Go's `strconv.ParseInt(text, 0, 64)`.

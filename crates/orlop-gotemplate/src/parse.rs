@@ -1,7 +1,7 @@
 //! Tokens into trees. Errors name the line of the last token read, as Go's do.
 
-use crate::ast::{Branch, Command, Expr, Node, Pipe, Pos, TemplateCall, Tree, Variable, is_empty};
-use crate::error::{Error, Stage};
+use crate::ast::{Arm, Branch, Command, Expr, Node, Pipe, Pos, TemplateCall, Tree, Variable, is_empty};
+use crate::error::{Details, Error, Stage};
 use crate::lex::{Kind, Lexer, Token};
 use crate::number::Number;
 use crate::text::{quote, unquote};
@@ -22,7 +22,7 @@ pub(crate) fn parse(
     text: &Str,
     delims: (&[u8], &[u8]),
     functions: &dyn Functions,
-) -> Result<Vec<Tree>, Box<Error>> {
+) -> Result<Vec<Tree>, Error> {
     if u32::try_from(text.len()).is_err() {
         return Err(error(name, 1, "text is too long"));
     }
@@ -44,9 +44,9 @@ pub(crate) fn parse(
     Ok(parser.trees)
 }
 
-fn error(file: &Str, line: usize, message: &str) -> Box<Error> {
+fn error(file: &Str, line: usize, message: &str) -> Error {
     let file = file.to_text();
-    Box::new(Error {
+    Error::from(Details {
         text: format!("template: {file}:{line}: {message}"),
         stage: Stage::Parse,
         template: file.clone(),
@@ -59,7 +59,7 @@ fn error(file: &Str, line: usize, message: &str) -> Box<Error> {
     })
 }
 
-type Parsed<T> = Result<T, Box<Error>>;
+type Parsed<T> = Result<T, Error>;
 
 /// What ends a list of nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -354,15 +354,21 @@ impl Parser<'_> {
     fn control(&mut self, control: Control) -> Parsed<Node> {
         self.enter()?;
         let scope = self.state.variables.len();
-        let mut chain: Vec<(Pipe, Vec<Node>)> = Vec::new();
-        let mut last = None;
+        let mut branch: Option<Branch> = None;
         loop {
             let pipe = self.pipeline(control.name(), Kind::RightDelim)?;
             let ranging = usize::from(control == Control::Range);
             self.state.range_depth += ranging;
             let (body, closer) = self.item_list()?;
             self.state.range_depth -= ranging;
-            chain.push((pipe, body));
+            let arm = Arm { pipe, body };
+            let branch = match &mut branch {
+                Some(branch) => {
+                    branch.more.push(arm);
+                    branch
+                }
+                None => branch.insert(Branch { first: arm, more: Vec::new(), otherwise: None }),
+            };
             if closer == Closer::End {
                 break;
             }
@@ -379,20 +385,15 @@ impl Parser<'_> {
             if closer != Closer::End {
                 return self.fail(&format!("expected end; found {}", closer.print()));
             }
-            last = Some(otherwise);
+            branch.otherwise = Some(otherwise);
             break;
         }
         self.state.variables.truncate(scope);
         self.nesting -= 1;
-        let mut otherwise = last;
-        while let Some((pipe, body)) = chain.pop() {
-            let node = control.node(Branch { pipe, body, otherwise });
-            if chain.is_empty() {
-                return Ok(node);
-            }
-            otherwise = Some(vec![node]);
+        match branch {
+            Some(branch) => Ok(control.node(branch)),
+            None => self.fail("missing branch"),
         }
-        self.fail("missing branch")
     }
 
     fn block(&mut self) -> Parsed<Node> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::ast::{Tree, is_empty};
 use crate::builtins::Builtin;
-use crate::error::{Error, Stage};
+use crate::error::{Details, Error, Stage};
 use crate::exec::{Context, Run};
 use crate::func::Func;
 use crate::parse::{self, Functions};
@@ -169,7 +169,7 @@ impl Set {
     pub fn parse(&mut self, name: impl Into<Str>, text: impl Into<Str>) -> Result<Template, Error> {
         let (name, text) = (name.into(), text.into());
         let delims: (&[u8], &[u8]) = (&self.left, &self.right);
-        let trees = parse::parse(&name, &text, delims, &*self.functions).map_err(|error| *error)?;
+        let trees = parse::parse(&name, &text, delims, &*self.functions)?;
         let mut own = None;
         for tree in trees {
             let tree = Rc::new(tree);
@@ -214,7 +214,7 @@ impl Set {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let mut run = Run::new(self.limits);
-        Context::new(self, &mut run).run_tree(&template.0, data, out).map_err(|error| *error)
+        Context::new(self, &mut run).run_tree(&template.0, data, out)
     }
 
     pub(crate) fn tree(&self, name: &[u8]) -> Option<&Rc<Tree>> {
@@ -235,7 +235,7 @@ impl Set {
 
     pub(crate) fn not_found(&self, name: &[u8]) -> Error {
         let message = format!("no template {} associated with template {}", quote(name), quote(&self.name));
-        Error {
+        Error::from(Details {
             text: format!("template: {message}"),
             stage: Stage::Lookup,
             template: String::from_utf8_lossy(name).into_owned(),
@@ -245,6 +245,6 @@ impl Set {
             context: String::new(),
             message,
             cause: None,
-        }
+        })
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn push_float(
         Layout::Binary => push_binary(out, value, single),
         Layout::Hex => push_hex(out, value, precision),
         Layout::Exponent => {
-            push_exponent(out, &Digits::new(value, precision.map(|p| p + 1), single), precision)
+            push_exponent(out, &Digits::new(value, precision.map(|p| p + 1), single), precision);
         }
         Layout::Fixed => match precision {
             Some(places) => out.extend_from_slice(format!("{value:.places$}").as_bytes()),
@@ -194,7 +194,7 @@ fn push_hex(out: &mut Vec<u8>, value: f64, precision: Option<usize>) {
     }
     out.extend_from_slice(b"0x");
     out.push(b'0' + (mantissa >> 60 & 1) as u8);
-    mantissa = (mantissa << 4) & u64::MAX;
+    mantissa <<= 4;
     let mut places = precision.unwrap_or(usize::MAX);
     if precision.is_none() && mantissa == 0 {
         places = 0;

@@ -36,6 +36,11 @@ pub(crate) fn rune_count(bytes: &[u8]) -> usize {
     count
 }
 
+/// How many lines end in the text.
+pub(crate) fn newlines(text: &[u8]) -> usize {
+    text.iter().map(|b| usize::from(*b == b'\n')).sum()
+}
+
 /// Appends a rune as UTF-8; what is no rune becomes the replacement character.
 pub(crate) fn push_rune(out: &mut Vec<u8>, rune: u32) {
     let c = char::from_u32(rune).unwrap_or(char::REPLACEMENT_CHARACTER);

@@ -16,10 +16,11 @@ use crate::types::{Int, Type, Uint};
 pub struct Str(Rc<[u8]>);
 
 /// What templates compute with. Cloning is cheap: containers are shared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Value {
     /// The untyped nil: nothing there
+    #[default]
     Nil,
     /// `bool`
     Bool(bool),
@@ -211,7 +212,7 @@ impl List {
 
 impl fmt::Debug for List {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.items()).finish()
+        write!(f, "{}; {}", Type::List(Rc::clone(&self.elem)), self.items().len())
     }
 }
 
@@ -275,6 +276,58 @@ impl fmt::Debug for Map {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Maps can contain themselves; their keys are enough to look at.
         f.debug_set().entries(self.entries.borrow().keys()).finish()
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        let mut inside = Vec::new();
+        self.take_containers(&mut inside);
+        dismantle(inside);
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        let mut inside = Vec::new();
+        self.take_containers(&mut inside);
+        dismantle(inside);
+    }
+}
+
+impl List {
+    /// Moves out the containers that nobody else holds.
+    fn take_containers(&mut self, out: &mut Vec<Value>) {
+        if let Some(items) = Rc::get_mut(&mut self.items) {
+            out.extend(items.iter_mut().filter(|item| item.is_last_of_container()).map(std::mem::take));
+        }
+    }
+}
+
+impl Map {
+    /// Moves out the containers that nobody else holds.
+    fn take_containers(&mut self, out: &mut Vec<Value>) {
+        let entries = self.entries.get_mut().values_mut();
+        out.extend(entries.filter(|item| item.is_last_of_container()).map(std::mem::take));
+    }
+}
+
+/// Frees containers one by one: values may be nested deeper than the stack allows.
+fn dismantle(mut inside: Vec<Value>) {
+    while let Some(value) = inside.pop() {
+        match value {
+            Value::List(list) => {
+                if let Some(mut list) = Rc::into_inner(list) {
+                    list.take_containers(&mut inside);
+                }
+            }
+            Value::Map(map) => {
+                if let Some(mut map) = Rc::into_inner(map) {
+                    map.take_containers(&mut inside);
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -350,6 +403,14 @@ impl Value {
             Self::Map(map) => !map.is_empty(),
             Self::Object(object) => object.underlying().is_none_or(|inner| inner.truth()),
             Self::Func(_) => true,
+        }
+    }
+
+    fn is_last_of_container(&self) -> bool {
+        match self {
+            Self::List(list) => Rc::strong_count(list) == 1,
+            Self::Map(map) => Rc::strong_count(map) == 1,
+            _ => false,
         }
     }
 

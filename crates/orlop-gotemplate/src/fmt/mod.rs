@@ -159,7 +159,8 @@ impl Printer {
             }
             (_, 'p') => self.pointer(value, 'p'),
             _ => {
-                if !self.methods(value, verb) {
+                // Bytes are taken apart before anything asks for methods.
+                if matches!(value, Value::Bytes(_)) || !self.methods(value, verb) {
                     self.value(value, verb, 0);
                 }
             }
@@ -425,8 +426,9 @@ impl Printer {
             }
             'v' if address == 0 => self.pad(b"<nil>"),
             'v' | 'p' => {
-                if self.flags.sharp {
+                if std::mem::replace(&mut self.flags.sharp, false) {
                     self.integer_in(address, false, 16, verb, false);
+                    self.flags.sharp = true;
                 } else {
                     self.hex_number(address);
                 }
