@@ -27,7 +27,8 @@ func main() {
 	}
 	known := knownVersions(filepath.Join(*source, "api/openapi-spec/swagger.json"))
 	groups := readDiscovery(filepath.Join(*source, "api/discovery"))
-	schemas, descriptions := openAPI(filepath.Join(*source, "api/openapi-spec/v3"), groups)
+	schemas, descriptions := openAPI(filepath.Join(*source, "api/openapi-spec/v3"),
+		filepath.Join(*source, "pkg/generated/openapi/zz_generated.openapi.go"), groups)
 	for _, file := range []struct {
 		name string
 		data []byte

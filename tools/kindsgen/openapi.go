@@ -13,7 +13,7 @@ const refPrefix = "#/components/schemas/"
 
 // openAPI packs the definitions that the served group-versions use, and their descriptions apart from them:
 // most readers need the structure only. A definition's own description has the key "".
-func openAPI(dir string, groups []Group) (schemas, descriptions []byte) {
+func openAPI(dir, generated string, groups []Group) (schemas, descriptions []byte) {
 	definitions := map[string]any{}
 	for _, group := range groups {
 		for _, version := range group.Versions {
@@ -23,6 +23,7 @@ func openAPI(dir string, groups []Group) (schemas, descriptions []byte) {
 	for _, file := range []string{"api_openapi.json", "apis_openapi.json", "version_openapi.json"} {
 		collect(filepath.Join(dir, file), definitions)
 	}
+	addEnums(generated, definitions)
 	texts := map[string]any{}
 	for name, definition := range definitions {
 		texts[name] = takeDescriptions(definition.(map[string]any))

@@ -9,7 +9,8 @@ use kube::Client;
 use orlop_apiserver::ApiService;
 use tower_service::Service as _;
 
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+/// Where ConfigMaps are.
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// The JSON of a ConfigMap with `bytes` of data.
 pub(crate) fn config_map(name: &str, bytes: usize) -> Vec<u8> {
@@ -100,7 +101,8 @@ impl Target {
     }
 }
 
-fn whole(body: Vec<u8>) -> Full<Bytes> {
+/// A body that is known at once.
+pub(crate) fn whole(body: Vec<u8>) -> Full<Bytes> {
     Full::new(body.into())
 }
 

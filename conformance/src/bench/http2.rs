@@ -3,7 +3,7 @@
 use crate::failure::{Context as _, Failure};
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -61,5 +61,14 @@ impl Connection {
         *request.uri_mut() = uri.parse().context("the path is not part of an address")?;
         request.headers_mut().insert(header::AUTHORIZATION, self.token.clone());
         self.sender.clone().send_request(request).await.context("the server does not answer")
+    }
+
+    /// Sends a request and reads its answer to the end without keeping it.
+    pub(crate) async fn drain(&self, request: Request<Full<Bytes>>) -> Result<(), Failure> {
+        let mut body = self.send(request).await?.into_body();
+        while let Some(frame) = body.frame().await {
+            frame.context("the answer was cut short")?;
+        }
+        Ok(())
     }
 }

@@ -1,9 +1,10 @@
-//! `bench`: start, throughput, fan-out, memory and growth, as one Markdown table with ratios.
+//! `bench`: start, throughput, fan-out, fairness, memory and growth, as one Markdown table with ratios.
 //!
 //! What depends on a fresh process (first start, memory) runs in one: this program starts itself as a *probe* and
 //! reads its figures.
 
 pub(crate) mod client;
+mod fairness;
 mod growth;
 mod http2;
 mod memory;
@@ -64,9 +65,15 @@ pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
         say("measuring fan-out");
         watchers::measure(&mut table).await?;
     }
+<<<<<<< HEAD
     if wanted("persistence") {
         say("measuring writes that are kept");
         persistence::measure(&mut table, args.real.as_deref()).await?;
+=======
+    if wanted("fairness") {
+        say("measuring fairness");
+        fairness::measure(&mut table).await?;
+>>>>>>> clients
     }
     if wanted("memory") {
         say("measuring memory");

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::runtime::Runtime;
 
 /// The administrator's token.
 const TOKEN: &str = "bench";
@@ -70,6 +71,13 @@ impl Cluster {
     /// A new connection that many requests can share.
     pub(crate) async fn connect(&self) -> Result<Connection, Failure> {
         Connection::open(&self.config, TOKEN).await
+    }
+
+    /// A new connection that another runtime drives.
+    pub(crate) async fn connect_on(&self, runtime: &Runtime) -> Result<Connection, Failure> {
+        let config = self.config.clone();
+        let opening = runtime.spawn(async move { Connection::open(&config, TOKEN).await });
+        opening.await.context("the connection was cut short")?
     }
 
     /// Resident memory in bytes.

@@ -1,5 +1,6 @@
 //! Bodies of answers: bytes, or a watch.
 
+use crate::turns::Turns;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -12,6 +13,9 @@ use std::task::{Context, Poll};
 
 /// A step of a stream: a chunk and the state after it, or the end.
 pub(crate) type Step<S> = Pin<Box<dyn Future<Output = Option<(Bytes, S)>> + Send>>;
+
+/// How much is compressed without a look at others.
+const GZIP_STEP: usize = 32 * 1024;
 
 /// The body of an answer.
 pub struct Body(Inner);
@@ -35,15 +39,20 @@ impl Body {
 
 impl Body {
     /// The body compressed, if it is known and larger than `bytes_max`.
-    pub(crate) fn gzip_above(self, bytes_max: usize) -> Result<Self, Self> {
-        match self.0 {
-            Inner::Whole(Some(bytes)) if bytes.len() > bytes_max => {
-                let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
-                let written = encoder.write_all(&bytes).and_then(|()| encoder.finish());
-                written.map(Self::whole).map_err(|_| Self::whole(bytes))
+    pub(crate) async fn gzip_above(self, bytes_max: usize, turns: &Turns) -> Result<Self, Self> {
+        let bytes = match self.0 {
+            Inner::Whole(Some(bytes)) if bytes.len() > bytes_max => bytes,
+            inner => return Err(Self(inner)),
+        };
+        let mut turn = turns.take(bytes.len()).await;
+        let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
+        for part in bytes.chunks(GZIP_STEP) {
+            if encoder.write_all(part).is_err() {
+                return Err(Self::whole(bytes));
             }
-            inner => Err(Self(inner)),
+            turn.did(part.len()).await;
         }
+        encoder.finish().map(Self::whole).map_err(|_| Self::whole(bytes))
     }
 }
 

@@ -29,6 +29,7 @@ mod server;
 mod service;
 mod services;
 mod status;
+mod turns;
 mod yaml;
 
 pub use admission::PLUGINS as ADMISSION_PLUGINS;

@@ -11,6 +11,7 @@ use crate::outbound::Outbound;
 use crate::route::Route;
 use crate::services::{Addresses, Allocation, Claim};
 use crate::status::ApiError;
+use crate::turns::Turns;
 use orlop_clock::{Clock, Rng, Timestamp};
 use orlop_store::{Journal, Key, Store};
 use serde_json::Value;
@@ -40,6 +41,7 @@ pub(crate) struct Inner {
     reloading: Mutex<()>,
     pub(crate) openapi: openapi::Cache,
     pub(crate) metrics: Metrics,
+    pub(crate) turns: Turns,
 }
 
 impl Inner {
@@ -65,6 +67,7 @@ impl Inner {
             reloading: Mutex::default(),
             openapi: openapi::Cache::default(),
             metrics: Metrics::default(),
+            turns: Turns::default(),
         }
     }
 

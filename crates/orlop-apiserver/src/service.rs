@@ -8,6 +8,7 @@ use crate::rest::{Answer, Call};
 use crate::route::{Query, Route};
 use crate::server::Inner;
 use crate::status::ApiError;
+use crate::turns::Turns;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -123,7 +124,7 @@ impl ApiService {
         }
         let encodings = header_text(&parts.headers, header::ACCEPT_ENCODING).unwrap_or_default();
         if encodings.split(',').any(|encoding| encoding.trim() == "gzip") {
-            response = compress(response);
+            response = compress(response, &self.server.turns).await;
         }
         if is_head {
             *response.body_mut() = Body::whole(Bytes::new());
@@ -198,9 +199,9 @@ fn respond(result: Result<Answer, ApiError>, accepted: Accepted) -> Response<Bod
 }
 
 /// Compresses an answer that is worth it.
-fn compress(response: Response<Body>) -> Response<Body> {
+async fn compress(response: Response<Body>, turns: &Turns) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
-    let body = match body.gzip_above(PLAIN_BYTES_MAX) {
+    let body = match body.gzip_above(PLAIN_BYTES_MAX, turns).await {
         Ok(compressed) => {
             parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             parts.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));

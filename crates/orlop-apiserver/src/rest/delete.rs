@@ -81,7 +81,7 @@ impl Call {
                 _ => {}
             }
         }
-        self.list_answer(&chunk)
+        self.list_answer(&chunk).await
     }
 
     fn delete_options(&mut self) -> Result<DeleteOptions, ApiError> {

@@ -9,6 +9,7 @@ use crate::object::{Header, Stored};
 use crate::options::{ListOptions, ListVerb};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status::ApiError;
+use crate::turns::Turn;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use orlop_store::{Key, ReadAtError, Revision, Snapshot};
@@ -65,7 +66,7 @@ impl Call {
         let options = ListOptions::parse(&self.query, ListVerb::List)?;
         let selection = self.selection(&options)?;
         let chunk = self.chunk(&options, &selection).await?;
-        self.list_answer(&chunk)
+        self.list_answer(&chunk).await
     }
 
     /// The objects of one answer.
@@ -175,13 +176,14 @@ impl Call {
     }
 
     /// A list in the shape and the format that the client asked for.
-    pub(super) fn list_answer(&self, chunk: &Chunk) -> Result<Answer, ApiError> {
+    pub(super) async fn list_answer(&self, chunk: &Chunk) -> Result<Answer, ApiError> {
         self.check_list_shape()?;
         let viewer = self.viewer()?;
+        let mut turn = self.server.turns.take(chunk.bytes()).await;
         let metadata = self.list_metadata(chunk);
         if self.accepted.shape == Shape::Table {
             let mut out = Vec::new();
-            viewer.table_of_list(&mut out, &metadata, &chunk.items);
+            viewer.table_of_list(&mut out, &metadata, &chunk.items, &mut turn).await;
             out.push(b'\n');
             return Ok(Answer::Bytes(200, out.into()));
         }
@@ -191,11 +193,12 @@ impl Call {
             ("PartialObjectMetadataList", self.accepted.meta_version.to_owned())
         };
         if self.accepted.format == Format::Protobuf
-            && let Some(list) = viewer.protobuf_list(kind, &api_version, &metadata, chunk)
+            && let Some(list) = viewer.protobuf_list(kind, &api_version, &metadata, chunk, &mut turn).await
         {
             return Ok(Answer::Encoded(render::PROTOBUF, list.into()));
         }
-        Ok(Answer::Bytes(200, viewer.json_list(kind, &api_version, &metadata, chunk).into()))
+        let list = viewer.json_list(kind, &api_version, &metadata, chunk, &mut turn).await;
+        Ok(Answer::Bytes(200, list.into()))
     }
 
     fn list_metadata(&self, chunk: &Chunk) -> Value {
@@ -215,10 +218,16 @@ impl Call {
 
 impl Viewer {
     /// Writes a list as JSON, copying what is stored.
-    fn json_list(&self, kind: &str, api_version: &str, metadata: &Value, chunk: &Chunk) -> Vec<u8> {
+    async fn json_list(
+        &self,
+        kind: &str,
+        api_version: &str,
+        metadata: &Value,
+        chunk: &Chunk,
+        turn: &mut Turn<'_>,
+    ) -> Vec<u8> {
         let metadata_only = self.accepted.shape != Shape::Whole;
-        let size: usize = chunk.items.iter().map(|stored| stored.body.len() + 1).sum();
-        let mut out = Vec::with_capacity(size + 256);
+        let mut out = Vec::with_capacity(chunk.bytes() + 256);
         out.extend_from_slice(crate::object::head(kind, api_version).as_bytes());
         out.extend_from_slice(format!("\"metadata\":{metadata},\"items\":[").as_bytes());
         if metadata_only && chunk.items.is_empty() {
@@ -236,9 +245,17 @@ impl Viewer {
             } else {
                 render::item_bytes(&mut out, &self.kind, stored);
             }
+            turn.did(stored.body.len()).await;
         }
         out.extend_from_slice(b"]}\n");
         out
+    }
+}
+
+impl Chunk {
+    /// How much is stored of what is listed, with a byte between two objects.
+    fn bytes(&self) -> usize {
+        self.items.iter().map(|stored| stored.body.len() + 1).sum()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::negotiate::{Accepted, Shape};
 use crate::object::{self, Stored};
 use crate::server::Inner;
 use crate::status::ApiError;
+use crate::turns::Turn;
 use orlop_kinds::protobuf;
 use orlop_kinds::table::Printer;
 use orlop_schema::field::go_quote;
@@ -74,7 +75,13 @@ impl Call {
             Shape::Table => {
                 let printer = self.printer(&value);
                 let mut out = Vec::new();
-                viewer.table(&mut out, &printer, true, &table_metadata(&value), &[Subject::Value(&value)]);
+                viewer.table_of_one(
+                    &mut out,
+                    &printer,
+                    true,
+                    &table_metadata(&value),
+                    Subject::Value(&value),
+                );
                 out.push(b'\n');
                 Ok(Answer::Bytes(status, out.into()))
             }
@@ -163,7 +170,7 @@ impl Viewer {
                     Subject::Value(value) => table_metadata(value),
                 };
                 let with_columns = is_first || printer.repeats_columns();
-                self.table(out, printer, with_columns, &metadata, &[subject]);
+                self.table_of_one(out, printer, with_columns, &metadata, subject);
             }
         }
     }
@@ -179,12 +186,13 @@ impl Viewer {
     }
 
     /// Writes a list as protobuf, item by item.
-    pub(super) fn protobuf_list(
+    pub(super) async fn protobuf_list(
         &self,
         kind: &str,
         api_version: &str,
         metadata: &Value,
         chunk: &Chunk,
+        turn: &mut Turn<'_>,
     ) -> Option<Vec<u8>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let metadata_only = self.accepted.shape != Shape::Whole;
@@ -193,42 +201,74 @@ impl Viewer {
         let mut list = protobuf::ListWriter::new(render::type_of(group, version, item)?, metadata);
         for stored in &chunk.items {
             let whole = self.kind.read(stored);
-            if metadata_only { list.push(&self.partial(&whole)) } else { list.push(&whole) }
+            if metadata_only {
+                list.push(&self.partial(&whole))
+            } else {
+                list.push(&whole)
+            }
+            turn.did(stored.body.len()).await;
         }
         Some(list.finish(api_version, kind))
     }
 
     /// Writes a Table of a list.
-    pub(super) fn table_of_list(&self, out: &mut Vec<u8>, metadata: &Value, items: &[Stored]) {
+    pub(super) async fn table_of_list(
+        &self,
+        out: &mut Vec<u8>,
+        metadata: &Value,
+        items: &[Stored],
+        turn: &mut Turn<'_>,
+    ) {
         let printer = self.printer();
         let mut subjects: Vec<Subject<'_>> = items.iter().map(Subject::Stored).collect();
         if printer.place(&Value::Null).is_some() {
             subjects.sort_by_cached_key(|subject| printer.place(&self.whole(*subject)));
         }
-        self.table(out, printer, true, metadata, &subjects);
-    }
-
-    fn table(
-        &self,
-        out: &mut Vec<u8>,
-        printer: &Printer,
-        with_columns: bool,
-        metadata: &Value,
-        subjects: &[Subject<'_>],
-    ) {
-        out.extend_from_slice(object::head("Table", self.accepted.meta_version).as_bytes());
-        out.extend_from_slice(format!("\"metadata\":{metadata},\"columnDefinitions\":").as_bytes());
-        object::write_json(out, if with_columns { printer.columns() } else { &Value::Null });
-        out.extend_from_slice(b",\"rows\":");
-        if subjects.is_empty() && printer.has_null_rows() {
-            out.extend_from_slice(b"null}");
+        if !self.table_head(out, printer, true, metadata, subjects.is_empty()) {
             return;
         }
         for (n, subject) in subjects.iter().enumerate() {
             out.push(if n == 0 { b'[' } else { b',' });
             self.row(out, printer, *subject);
+            if let Subject::Stored(stored) = subject {
+                turn.did(stored.body.len()).await;
+            }
         }
         out.extend_from_slice(if subjects.is_empty() { b"[]}" } else { b"]}" });
+    }
+
+    fn table_of_one(
+        &self,
+        out: &mut Vec<u8>,
+        printer: &Printer,
+        with_columns: bool,
+        metadata: &Value,
+        subject: Subject<'_>,
+    ) {
+        self.table_head(out, printer, with_columns, metadata, false);
+        out.push(b'[');
+        self.row(out, printer, subject);
+        out.extend_from_slice(b"]}");
+    }
+
+    /// Writes a Table up to its rows, and whether there are rows to write.
+    fn table_head(
+        &self,
+        out: &mut Vec<u8>,
+        printer: &Printer,
+        with_columns: bool,
+        metadata: &Value,
+        is_empty: bool,
+    ) -> bool {
+        out.extend_from_slice(object::head("Table", self.accepted.meta_version).as_bytes());
+        out.extend_from_slice(format!("\"metadata\":{metadata},\"columnDefinitions\":").as_bytes());
+        object::write_json(out, if with_columns { printer.columns() } else { &Value::Null });
+        out.extend_from_slice(b",\"rows\":");
+        let is_null = is_empty && printer.has_null_rows();
+        if is_null {
+            out.extend_from_slice(b"null}");
+        }
+        !is_null
     }
 
     fn row(&self, out: &mut Vec<u8>, printer: &Printer, subject: Subject<'_>) {
