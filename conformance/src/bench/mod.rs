@@ -65,15 +65,13 @@ pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
         say("measuring fan-out");
         watchers::measure(&mut table).await?;
     }
-<<<<<<< HEAD
     if wanted("persistence") {
         say("measuring writes that are kept");
         persistence::measure(&mut table, args.real.as_deref()).await?;
-=======
+    }
     if wanted("fairness") {
         say("measuring fairness");
         fairness::measure(&mut table).await?;
->>>>>>> clients
     }
     if wanted("memory") {
         say("measuring memory");
