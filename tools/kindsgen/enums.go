@@ -65,6 +65,11 @@ func addEnum(source ast.Node, schema map[string]any) {
 				schema["description"] = description
 			}
 			return false
+		case isIdent(field.Key, "AdditionalProperties"):
+			if values, ok := schema["additionalProperties"].(map[string]any); ok {
+				addEnum(field.Value, values)
+			}
+			return false
 		case isIdent(field.Key, "Enum"):
 			values := []any{}
 			for _, value := range field.Value.(*ast.CompositeLit).Elts {

@@ -11,14 +11,16 @@ const SLICE: usize = 32 * 1024;
 /// How much work is too little to wait for a turn.
 const SMALL: usize = 4 * SLICE;
 
+/// How many large answers are made at once. Not as many as the machine has threads: a run must go the same way
+/// on every machine.
+const AT_ONCE: usize = 2;
+
 /// Who may make a large answer now.
 pub(crate) struct Turns(Semaphore);
 
 impl Default for Turns {
-    /// Half of the machine at most is busy with large answers.
     fn default() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self(Semaphore::new((threads / 2).max(1)))
+        Self(Semaphore::new(AT_ONCE))
     }
 }
 

@@ -149,7 +149,7 @@ fn enclose(paths: Value, schemas: BTreeMap<String, Value>) -> Value {
     let schemas: Map<String, Value> = schemas.into_iter().collect();
     json!({
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.3"},
+        "info": {"title": "Kubernetes", "version": "1.36"},
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -410,7 +410,6 @@ fn request_body(verb: &str, model: &str) -> Option<Value> {
         "create" | "update" => (&["*/*"], model.to_owned(), true),
         "patch" => (
             &[
-                "application/apply-patch+cbor",
                 "application/apply-patch+yaml",
                 "application/json-patch+json",
                 "application/merge-patch+json",
@@ -431,14 +430,12 @@ fn request_body(verb: &str, model: &str) -> Option<Value> {
 
 fn responses(model: &str, stream: bool, statuses: &[&str]) -> Value {
     let mut types = vec![
-        "application/cbor",
         "application/json",
         "application/vnd.kubernetes.protobuf",
         "application/yaml",
     ];
     if stream {
         types.extend([
-            "application/cbor-seq",
             "application/json;stream=watch",
             "application/vnd.kubernetes.protobuf;stream=watch",
         ]);
