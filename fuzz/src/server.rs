@@ -147,11 +147,12 @@ fn start(runtime: &tokio::runtime::Runtime, setup: &[Ask]) -> Running {
     let clock = ManualClock::new("2026-01-02T03:04:05Z".parse::<Timestamp>().expect("a time"));
     let server = ApiServer::builder().clock(clock.into()).rng(Rng::seeded(1)).build();
     let service = server.service_as(User::admin());
-    for ask in setup {
-        let reply = runtime.block_on(send(&service, ask)).expect("a request");
-        let text = String::from_utf8_lossy(&reply.body);
-        assert!(reply.status < 300, "{} {}: {} {text}", ask.method, ask.path, reply.status);
-    }
+    let refused = setup.iter().filter_map(|ask| {
+        let reply = runtime.block_on(send(&service, ask))?;
+        (reply.status >= 300).then(|| format!("{}: {}", ask.path, reply.class()))
+    });
+    let refused: Vec<String> = refused.collect();
+    assert!(refused.is_empty(), "objects to begin with are refused: {refused:?}");
     let revision = revision(runtime, &service).expect("lists have versions");
     Running { start: server.snapshot(), service, server, revision, inputs: 0 }
 }

@@ -3,7 +3,7 @@
 use super::{Form, Target};
 use bytes::Bytes;
 use orlop_journal::{Disk, Keep};
-use orlop_store::{Change, Expect, Key, Limits, Store, Table};
+use orlop_store::{Backup, Change, Entry, Expect, Key, Limits, Revision, Store, Table};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,6 +62,15 @@ fn sound(directory: &Path) -> (PathBuf, Vec<u8>) {
     files.filter_map(read).max_by_key(|(_, bytes)| bytes.len()).expect("the journal has a file")
 }
 
+/// What a state holds: where, since when, and what.
+fn contents(state: &Backup<Mark>) -> Vec<(String, Revision, u64, Bytes)> {
+    let row = |(table, entry): (&Table, &Arc<Entry<Mark>>)| {
+        let place = format!("{} {}", table.as_str(), entry.key.as_str());
+        (place, entry.revision, entry.header.0, entry.body.clone())
+    };
+    state.iter().map(row).collect()
+}
+
 impl Target for Journal {
     fn form(&self) -> Form {
         Form::Bytes
@@ -85,7 +94,7 @@ impl Target for Journal {
         }
         std::fs::write(&self.name, input).map_err(cannot)?;
         let (first, revision) = match Disk::<Mark>::open(self.directory.path()) {
-            Ok((_, state)) => (state.iter().count(), state.revision),
+            Ok((_, state)) => (contents(&state), state.revision),
             Err(error) => {
                 // What is damaged is left as it was.
                 let left = std::fs::read(&self.name).map_err(cannot)?;
@@ -97,12 +106,15 @@ impl Target for Journal {
                 };
             }
         };
-        // What was once read is read again as the same.
+        // What was once read is read again as the same; revisions only grow.
         match Disk::<Mark>::open(self.directory.path()) {
-            Ok((_, state)) if (state.iter().count(), state.revision) == (first, revision) => {
-                Ok(format!("ok {}", if first < 8 { first } else { 8 }))
+            Ok((_, state)) if state.revision < revision => {
+                Err(format!("was at {revision}, and is at {} the second time", state.revision))
             }
-            Ok(_) => Err("reads differently the second time".to_owned()),
+            Ok((_, state)) if contents(&state) == first => Ok(format!("ok {}", first.len().min(8))),
+            Ok((_, state)) => {
+                Err(format!("held {first:?}, and holds {:?} the second time", contents(&state)))
+            }
             Err(error) => Err(format!("cannot be read again: {error}")),
         }
     }
