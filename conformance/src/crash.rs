@@ -30,11 +30,19 @@ pub(crate) struct Args {
     seed: u64,
 }
 
-/// What is known of an object: the value last acknowledged, and that of a write under way. No value: it is gone.
+/// What an object can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Gone,
+    Value(u64),
+}
+
+/// What is known of an object: what was acknowledged last, and what a write under way would make of it.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    acknowledged: Option<u64>,
-    under_way: Option<Option<u64>>,
+    acknowledged: State,
+    under_way: Option<State>,
 }
 
 /// One writer's objects.
@@ -86,9 +94,10 @@ async fn write(
     loop {
         let name = format!("w{writer}-{}", rng.below(OBJECTS_PER_WRITER));
         let known = objects.entry(name.clone()).or_default();
-        let removes = known.acknowledged.is_some() && rng.below(4) == 0;
+        let removes = known.acknowledged != State::Gone && rng.below(4) == 0;
         value += 1;
-        known.under_way = Some((!removes).then_some(value));
+        let next = if removes { State::Gone } else { State::Value(value) };
+        known.under_way = Some(next);
         let result = if removes {
             target.delete(&name).await
         } else {
@@ -101,7 +110,7 @@ async fn write(
             return (writer, acknowledged, objects);
         }
         acknowledged += 1;
-        known.acknowledged = known.under_way.take().flatten();
+        *known = Known { acknowledged: next, under_way: None };
     }
 }
 
@@ -115,7 +124,7 @@ async fn check(target: &Target, objects: &mut BTreeMap<usize, Objects>) -> Resul
         found.insert(name, value);
     }
     for (name, known) in objects.values_mut().flatten() {
-        let value = found.remove(name).flatten();
+        let value = found.remove(name).flatten().map_or(State::Gone, State::Value);
         if value != known.acknowledged && known.under_way != Some(value) {
             let expected = known.acknowledged;
             return Err(Failure::new(format!("`{name}` is {value:?} and was acknowledged as {expected:?}")));

@@ -8,6 +8,7 @@ mod fairness;
 mod growth;
 mod http2;
 mod memory;
+mod persistence;
 mod probe;
 pub(crate) mod process;
 mod real;
@@ -63,6 +64,10 @@ pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
     if wanted("watchers") {
         say("measuring fan-out");
         watchers::measure(&mut table).await?;
+    }
+    if wanted("persistence") {
+        say("measuring writes that are kept");
+        persistence::measure(&mut table, args.real.as_deref()).await?;
     }
     if wanted("fairness") {
         say("measuring fairness");

@@ -18,21 +18,29 @@ const TOKEN: &str = "bench";
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// etcd and kube-apiserver, which end with this value.
-struct Real {
+pub(crate) struct Real {
     _etcd: Child,
     _server: Child,
     directory: PathBuf,
-    client: Client,
+    pub(crate) client: Client,
+}
+
+/// Whether etcd syncs what it writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fsync {
+    On,
+    /// As envtest has it.
+    Off,
 }
 
 /// Measures the server whose binaries are in `binaries`.
 pub(crate) async fn throughput(binaries: &Path) -> Result<Throughput, Failure> {
-    let real = Real::start(binaries).await?;
+    let real = Real::start(binaries, Fsync::Off).await?;
     throughput::of(&Target::Client(real.client.clone())).await
 }
 
 impl Real {
-    async fn start(binaries: &Path) -> Result<Self, Failure> {
+    pub(crate) async fn start(binaries: &Path, fsync: Fsync) -> Result<Self, Failure> {
         let directory = directory("real");
         let [client_port, peer_port, port] = free_ports()?;
         let (etcd_url, peer_url) =
@@ -43,7 +51,8 @@ impl Real {
                 .arg(directory.join("etcd"))
                 .args(["--listen-client-urls", &etcd_url, "--advertise-client-urls", &etcd_url])
                 .args(["--listen-peer-urls", &peer_url, "--initial-advertise-peer-urls", &peer_url])
-                .args(["--initial-cluster", &format!("default={peer_url}"), "--unsafe-no-fsync"]),
+                .args(["--initial-cluster", &format!("default={peer_url}")])
+                .arg(format!("--unsafe-no-fsync={}", fsync == Fsync::Off)),
         )?;
         let key = directory.join("sa.key");
         let tokens = directory.join("tokens.csv");

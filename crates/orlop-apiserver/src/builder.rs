@@ -127,7 +127,7 @@ impl Builder {
         self
     }
 
-    /// Hears of every request that needs a right; health checks and the rights to impersonate are not among them.
+    /// Hears of every request that needs a right; health checks are not among them.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
         self.recorder = Some(Arc::new(recorder));
         self

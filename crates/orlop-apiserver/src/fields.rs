@@ -180,7 +180,7 @@ impl Kind {
         conversions: &Conversions,
         live: Option<&Value>,
         patch: &Value,
-        force: bool,
+        force: Force,
         manager: &str,
         subresource: &str,
         now: &str,
@@ -194,7 +194,6 @@ impl Kind {
             now,
             reset: &self.reset_fields(subresource),
         };
-        let force = if force { Force::Yes } else { Force::No };
         managed::apply(&KindVersions::of(self, Some(conversions)), live, patch, force, &request)
             .map_err(apply_error)
     }

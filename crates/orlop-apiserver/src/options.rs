@@ -3,6 +3,7 @@
 
 use crate::route::Query;
 use crate::status::ApiError;
+use orlop_merge::Force;
 use orlop_schema::field::{Fault, FieldError, Path};
 use serde_json::{Value, json};
 
@@ -18,15 +19,6 @@ pub(crate) enum FieldValidation {
     Warn,
     /// They are an error.
     Strict,
-}
-
-/// How an apply treats fields that others own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Force {
-    /// They are a conflict.
-    No,
-    /// They are taken over.
-    Yes,
 }
 
 /// Options of create, update and patch.
@@ -278,6 +270,15 @@ impl DeleteOptions {
     }
 }
 
+/// What list options are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListVerb {
+    /// A list, or a deletion of what a list would show.
+    List,
+    /// A watch.
+    Watch,
+}
+
 /// `ListOptions` of a list or a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListOptions {
@@ -303,7 +304,7 @@ pub(crate) struct ListOptions {
 
 impl ListOptions {
     /// Reads and checks the options of a list or a watch.
-    pub(crate) fn parse(query: &Query, is_watch: bool) -> Result<Self, ApiError> {
+    pub(crate) fn parse(query: &Query, verb: ListVerb) -> Result<Self, ApiError> {
         let text = |name: &str| query.get(name).unwrap_or_default().to_owned();
         let number = |name: &str| match query.get(name).filter(|text| !text.is_empty()) {
             None => Ok(None),
@@ -322,7 +323,10 @@ impl ListOptions {
             bookmarks: query.is_true("allowWatchBookmarks"),
             send_initial_events: query.get("sendInitialEvents").map(|_| query.is_true("sendInitialEvents")),
         };
-        let errors = if is_watch { options.check_watch() } else { options.check_list() };
+        let errors = match verb {
+            ListVerb::List => options.check_list(),
+            ListVerb::Watch => options.check_watch(),
+        };
         if errors.is_empty() {
             Ok(options)
         } else {

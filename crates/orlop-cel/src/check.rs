@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use regex::Regex;
+
 use crate::ast::{Expr, Field, Fold, Id, Kind, Literal};
 use crate::functions::{FUNCTIONS, Overload};
 use crate::parser::Parsed;
@@ -25,6 +27,8 @@ pub(crate) struct Checked {
     pub(crate) output: Type,
     /// Variables that are read.
     pub(crate) reads: Vec<String>,
+    /// Constant patterns of calls, by node number: they are compiled once and matched often.
+    pub(crate) patterns: BTreeMap<Id, Regex>,
 }
 
 /// What an expression may name.
@@ -51,6 +55,7 @@ pub(crate) fn check(parsed: Parsed, scope: Scope<'_>) -> Result<Checked, Vec<Iss
         fresh: 0,
         issues: Vec::new(),
         reads: Vec::new(),
+        patterns: BTreeMap::new(),
     };
     checker.visit(&mut expr);
     for ty in &mut checker.types {
@@ -65,7 +70,8 @@ pub(crate) fn check(parsed: Parsed, scope: Scope<'_>) -> Result<Checked, Vec<Iss
         return Err(checker.issues);
     }
     let output = checker.types[expr.id].clone();
-    Ok(Checked { expr, output, types: checker.types, overloads: checker.overloads, reads: checker.reads })
+    let Checker { types, overloads, reads, patterns, .. } = checker;
+    Ok(Checked { expr, output, types, overloads, reads, patterns })
 }
 
 struct Checker<'a> {
@@ -79,6 +85,7 @@ struct Checker<'a> {
     fresh: usize,
     issues: Vec<Issue>,
     reads: Vec<String>,
+    patterns: BTreeMap<Id, Regex>,
 }
 
 /// Names of types that may be written as values.
@@ -456,7 +463,13 @@ impl Checker<'_> {
                     let valid = match function.as_str() {
                         "duration" => time::parse_duration(text).is_some(),
                         "timestamp" => time::parse_timestamp(text).is_some(),
-                        "matches" => orlop_schema::go_regex::compile(text).is_ok(),
+                        "matches" | "find" | "findAll" => {
+                            let compiled = orlop_schema::go_regex::compile(text);
+                            // What `find` cannot read is found when the program is made, in other words.
+                            let valid = compiled.is_ok() || function != "matches";
+                            self.patterns.extend(compiled.ok().filter(|_| target.is_some()).map(|p| (expr.id, p)));
+                            valid
+                        }
                         _ => true,
                     };
                     if !valid {

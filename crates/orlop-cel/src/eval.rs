@@ -284,8 +284,11 @@ impl Machine<'_> {
         {
             return Err(EvalError::CostExceeded);
         }
-        let result = match (function, values.as_slice()) {
-            ("check", [Value::Check(check), Value::String(verb)]) => self.ask(check, verb),
+        let result = match (function, values.as_slice(), self.checked.patterns.get(&expr.id)) {
+            ("check", [Value::Check(check), Value::String(verb)], _) => self.ask(check, verb),
+            (_, [Value::String(text), _, limit @ ..], Some(pattern)) => {
+                Ok(library::search(function, text, pattern, limit))
+            }
             _ => library::call(function, &values),
         };
         let member = function == "@in"

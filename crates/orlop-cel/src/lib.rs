@@ -7,6 +7,7 @@ mod base64;
 mod check;
 mod cost;
 mod decl;
+mod devices;
 mod eval;
 mod formats;
 mod functions;
@@ -25,6 +26,7 @@ mod value;
 
 pub use authorizer::{Authorizer, Check, Decision, Subject};
 pub use decl::{Node, escape};
+pub use devices::check_selector;
 pub use eval::EvalError;
 pub use program::{Budget, CALL_COST_MAX, CompileError, Env, OBJECT_COST_MAX, OldSelf, Output, Program};
 pub use source::Issue;

@@ -15,6 +15,9 @@ pub(crate) fn render(source: &str, issues: &[Issue]) -> String {
 }
 
 fn render_one(source: &str, issue: &Issue) -> String {
+    if source.is_empty() {
+        return format!("ERROR: <input>:1:0: {}", issue.message);
+    }
     let before: Vec<char> = source.chars().take(issue.offset).collect();
     let line = before.iter().filter(|&&c| c == '\n').count();
     let column = before.iter().rev().take_while(|&&c| c != '\n').count();

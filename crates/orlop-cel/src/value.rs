@@ -364,11 +364,11 @@ fn go_type(json: &Json) -> &'static str {
 }
 
 fn object(fields: &serde_json::Map<String, Json>, schema: &Schema, node: Node) -> Value {
-    let string = Schema { ty: "string".to_owned(), ..Schema::default() };
     let mut map = BTreeMap::new();
     let named = node == Node::ResourceRoot || !schema.properties.is_empty();
     for (name, json) in fields {
         if node == Node::ResourceRoot && META.contains(&name.as_str()) {
+            let string = Schema { ty: "string".to_owned(), ..Schema::default() };
             let value = match json {
                 Json::Object(meta) => {
                     let seen = meta

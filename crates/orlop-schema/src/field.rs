@@ -239,6 +239,18 @@ pub fn go_escape(json: &str) -> String {
     out
 }
 
+/// A float as Go's `%v` prints it.
+pub fn go_float(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..21).contains(&exponent) {
+        return format!("{value}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
 /// A string as Go's `%q` prints it.
 pub fn go_quote(text: &str) -> String {
     use fmt::Write as _;

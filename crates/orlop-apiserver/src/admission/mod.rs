@@ -2,6 +2,7 @@
 //! kube-apiserver.
 
 mod accounts;
+mod certificates;
 pub(crate) mod conditions;
 mod expressions;
 mod limits;
@@ -12,6 +13,8 @@ mod policy;
 mod quota;
 mod refusal;
 mod resources;
+mod runtimes;
+mod security;
 mod storage;
 mod webhook;
 
@@ -137,14 +140,19 @@ pub(crate) struct Admission {
 }
 
 /// Names of the plugins of this server, as `--disable-admission-plugins` takes them.
-pub const PLUGINS: [&str; 14] = [
+pub const PLUGINS: [&str; 19] = [
     "NamespaceLifecycle",
     "LimitRanger",
     "ServiceAccount",
+    "PodSecurity",
     "Priority",
     "DefaultTolerationSeconds",
     "TaintNodesByCondition",
     "StorageObjectInUseProtection",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
     "DefaultStorageClass",
     "DefaultIngressClass",
     "MutatingAdmissionPolicy",
@@ -217,6 +225,9 @@ impl Admission {
         if self.on("StorageObjectInUseProtection") && attributes.operation == Create {
             storage::protect(kind, attributes);
         }
+        if self.on("RuntimeClass") {
+            runtimes::mutate(server, kind, attributes)?;
+        }
         if self.on("DefaultIngressClass") && attributes.is(kind, Create, "networking.k8s.io", "ingresses") {
             storage::set_ingress_class(server, attributes);
         }
@@ -246,6 +257,23 @@ impl Admission {
         }
         if self.on("ServiceAccount") {
             accounts::validate(server, kind, attributes)?;
+        }
+        if self.on("PodSecurity") {
+            security::validate(server, kind, attributes)?;
+        }
+        if self.on("PersistentVolumeClaimResize")
+            && attributes.is(kind, Operation::Update, "", "persistentvolumeclaims")
+        {
+            storage::check_resize(server, kind, attributes)?;
+        }
+        if self.on("RuntimeClass") {
+            runtimes::validate(server, kind, attributes)?;
+        }
+        if self.on("CertificateApproval") {
+            certificates::check_approval(server, kind, attributes)?;
+        }
+        if self.on("CertificateSigning") {
+            certificates::check_signing(server, kind, attributes)?;
         }
         if self.on("ValidatingAdmissionPolicy") {
             self.policies.validate(server, kind, attributes).await?;

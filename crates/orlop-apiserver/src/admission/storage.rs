@@ -1,9 +1,11 @@
 //! Plugins that protect storage objects and choose default classes.
 
-use super::Attributes;
+use super::resources::Resources;
+use super::{Attributes, refusal};
 use crate::kind::Kind;
 use crate::object;
 use crate::server::Inner;
+use crate::status::ApiError;
 use serde_json::{Value, json};
 
 /// `StorageObjectInUseProtection`: what is in use is not deleted.
@@ -48,6 +50,34 @@ pub(super) fn set_ingress_class(server: &Inner, attributes: &mut Attributes) {
     if let Some(name) = default_class(server, &classes, "ingressclass.kubernetes.io/is-default-class") {
         object::set_at(&mut attributes.object, "spec.ingressClassName", name.into());
     }
+}
+
+/// `PersistentVolumeClaimResize`: only claims whose class allows it grow.
+pub(super) fn check_resize(server: &Inner, kind: &Kind, attributes: &Attributes) -> Result<(), ApiError> {
+    let size = |claim: &Value| Resources::read(&claim["spec"]["resources"]["requests"]);
+    if !size(&attributes.object).beyond(&size(&attributes.old)).names().contains(&"storage") {
+        return Ok(());
+    }
+    let forbidden = |why: &str| Err(refusal::forbidden(kind, attributes, why));
+    if attributes.old["status"]["phase"] != "Bound" {
+        return forbidden("Only bound persistent volume claims can be expanded");
+    }
+    let class_of = |claim: &Value| {
+        let annotation = claim["metadata"]["annotations"].get("volume.beta.kubernetes.io/storage-class");
+        let class = annotation.and_then(Value::as_str);
+        class.unwrap_or_else(|| object::text(&claim["spec"], "storageClassName")).to_owned()
+    };
+    let (class, old) = (class_of(&attributes.object), class_of(&attributes.old));
+    let classes = Inner::built_in("storage.k8s.io", "v1", "storageclasses");
+    let allows =
+        || server.find(&classes, "", &class).is_some_and(|class| class["allowVolumeExpansion"] == true);
+    if class.is_empty() || class != old || !allows() {
+        return forbidden(
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support \
+             resize",
+        );
+    }
+    Ok(())
 }
 
 /// The newest class that is marked as default.

@@ -180,7 +180,10 @@ struct Request<'a> {
 impl Request<'_> {
     fn allow(&self, attributes: &Attributes<'_>) -> Result<(), ApiError> {
         match self.auth.decide(self.server, self.requestor, attributes) {
-            Decision::Allowed(_) => Ok(()),
+            Decision::Allowed(_) => {
+                self.auth.note(self.requestor, attributes);
+                Ok(())
+            }
             Decision::Denied(why) => Err(attributes.refusal(self.requestor, &why)),
         }
     }

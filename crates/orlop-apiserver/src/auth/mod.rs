@@ -113,12 +113,17 @@ impl Auth {
         if !route.is_resource && OPEN_PATHS.contains(&route.path.as_str()) {
             return Ok(());
         }
-        if let Some(recorder) = &self.recorder {
-            recorder.record(&attributes.access(user));
-        }
+        self.note(user, &attributes);
         match self.decide(server, user, &attributes) {
             Decision::Allowed(_) => Ok(()),
             Decision::Denied(why) => Err(attributes.refusal(user, &why)),
+        }
+    }
+
+    /// Lets the recorder hear what a user wants to do.
+    fn note(&self, user: &User, attributes: &Attributes<'_>) {
+        if let Some(recorder) = &self.recorder {
+            recorder.record(&attributes.access(user));
         }
     }
 

@@ -23,8 +23,8 @@ pub struct Access {
     pub path: String,
 }
 
-/// Hears of every request that comes to the authoriser, allowed or not; not of health checks, which anyone may
-/// get, nor of the rights that impersonation asks for.
+/// Hears of every request that comes to the authoriser, allowed or not, and of the rights by which somebody was let
+/// be somebody else; not of health checks, which anyone may get.
 pub trait Recorder: Send + Sync {
     /// Takes note of one request. Must not block.
     fn record(&self, access: &Access);

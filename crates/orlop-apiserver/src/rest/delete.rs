@@ -5,7 +5,7 @@ use super::{Call, OVERTAKEN_MAX};
 use crate::admission::Operation;
 use crate::negotiate;
 use crate::object::{self, Stored};
-use crate::options::{DeleteOptions, ListOptions, Propagation};
+use crate::options::{DeleteOptions, ListOptions, ListVerb, Propagation};
 use crate::status::ApiError;
 use crate::yaml;
 use orlop_clock::SignedDuration;
@@ -72,7 +72,7 @@ impl Call {
     /// DELETE of a collection: the answer lists what was there.
     pub(super) async fn delete_collection(&mut self) -> Result<Answer, ApiError> {
         let options = self.delete_options()?;
-        let listing = ListOptions::parse(&self.query, false)?;
+        let listing = ListOptions::parse(&self.query, ListVerb::List)?;
         let selection = self.selection(&listing)?;
         let chunk = self.chunk(&listing, &selection).await?;
         for stored in &chunk.items {

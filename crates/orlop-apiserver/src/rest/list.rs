@@ -6,7 +6,7 @@ use super::render::{self, Answer};
 use super::shape::{Subject, Viewer};
 use crate::negotiate::{Format, Shape};
 use crate::object::{Header, Stored};
-use crate::options::ListOptions;
+use crate::options::{ListOptions, ListVerb};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status::ApiError;
 use crate::turns::Turn;
@@ -63,7 +63,7 @@ impl Call {
 
     /// GET of a collection.
     pub(super) async fn list(&mut self) -> Result<Answer, ApiError> {
-        let options = ListOptions::parse(&self.query, false)?;
+        let options = ListOptions::parse(&self.query, ListVerb::List)?;
         let selection = self.selection(&options)?;
         let chunk = self.chunk(&options, &selection).await?;
         self.list_answer(&chunk).await

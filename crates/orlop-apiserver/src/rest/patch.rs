@@ -3,10 +3,10 @@
 use super::Call;
 use super::decode::Expected;
 use super::render::Answer;
-use super::write::{IfAbsent, Next};
+use super::write::{IfAbsent, Next, Ownership};
 use crate::kind::{Kind, Source};
 use crate::object;
-use crate::options::{FieldValidation, Force, WriteOptions, WriteVerb};
+use crate::options::{FieldValidation, WriteOptions, WriteVerb};
 use crate::status::ApiError;
 use crate::{negotiate, yaml};
 use orlop_kinds::codec::{Touched, go_text};
@@ -145,7 +145,7 @@ impl Call {
         self.check_name(&object)?;
         self.check_namespace(&mut object)?;
         kind.default(&mut object);
-        Ok(Next { object, owned: false, shown: None })
+        Ok(Next { object, ownership: Ownership::Due, shown: None })
     }
 
     /// Decodes the result of a patch; what is wrong with it is the patch's fault.
@@ -228,13 +228,13 @@ impl Call {
             );
             return Err(ApiError::conflict(&kind.group, &kind.plural, &self.route.name, &why));
         }
-        let force = options.force == Force::Yes;
         let now = self.server.now();
         let manager = &options.field_manager;
-        let mut object = kind.apply(&self.conversions, live, patch, force, manager, subresource, &now)?;
+        let mut object =
+            kind.apply(&self.conversions, live, patch, options.force, manager, subresource, &now)?;
         if self.conversions.is_incomplete() {
             // This will be computed again.
-            return Ok(Next { object, owned: true, shown: None });
+            return Ok(Next { object, ownership: Ownership::Computed, shown: None });
         }
         match (options.field_validation, std::mem::take(&mut self.strict)) {
             (FieldValidation::Strict, errors) if !errors.is_empty() => {
@@ -255,7 +255,7 @@ impl Call {
         self.check_name(&object)?;
         self.check_namespace(&mut object)?;
         kind.default(&mut object);
-        Ok(Next { object, owned: true, shown: None })
+        Ok(Next { object, ownership: Ownership::Computed, shown: None })
     }
 }
 

@@ -4,10 +4,10 @@ use super::Call;
 use super::decode::Expected;
 use super::patch::Patch;
 use super::render::Answer;
-use super::write::{IfAbsent, Next};
+use super::write::{IfAbsent, Next, Ownership};
 use crate::kind::Source;
 use crate::object;
-use crate::options::{FieldValidation, Force, WriteOptions, WriteVerb};
+use crate::options::{FieldValidation, WriteOptions, WriteVerb};
 use crate::status::ApiError;
 use orlop_kinds::validate;
 use orlop_merge::managed::{self, Replicas, ScaleFields};
@@ -131,8 +131,6 @@ impl Call {
                         now: &now,
                         reset: &Filter::exclude(&[]),
                     };
-                    let force =
-                        if force == Force::Yes { orlop_merge::Force::Yes } else { orlop_merge::Force::No };
                     let applied = managed::apply(&scale_versions()?, Some(live), patch, force, &request);
                     let mut scale = applied.map_err(crate::fields::apply_error)?;
                     let owned = scale["metadata"]["managedFields"].take();
@@ -210,7 +208,7 @@ impl Call {
                     object::set_meta(&mut object, "managedFields", json!(entries));
                 }
                 object::set_meta(&mut scale, "managedFields", json!(owned));
-                Ok(Next { object, owned: true, shown: Some(scale) })
+                Ok(Next { object, ownership: Ownership::Computed, shown: Some(scale) })
             })
             .await?;
         Ok(Answer::Value(200, self.scale_of(&object)?))

@@ -8,7 +8,7 @@ use super::shape::{Subject, Viewer};
 use crate::body::{Body, Step};
 use crate::negotiate::{Format, Shape};
 use crate::object::{self, Header, Stored};
-use crate::options::ListOptions;
+use crate::options::{ListOptions, ListVerb};
 use crate::status::ApiError;
 use bytes::Bytes;
 use orlop_kinds::protobuf;
@@ -47,7 +47,7 @@ struct State {
 impl Call {
     /// GET of a collection with `watch`.
     pub(super) async fn watch(&mut self) -> Result<Answer, ApiError> {
-        let options = ListOptions::parse(&self.query, true)?;
+        let options = ListOptions::parse(&self.query, ListVerb::Watch)?;
         if !self.kind.allows("watch") {
             let plural = &self.kind.plural;
             let message = format!("watch is not supported on resources of kind \"{plural}\"");

@@ -24,10 +24,18 @@ const GENERATE_NAME_BYTES_MAX: usize = 58;
 /// The next state of an object, and whose write it is.
 pub(super) struct Next {
     pub(super) object: Value,
-    /// Whether managed fields have been computed already (apply does it itself).
-    pub(super) owned: bool,
+    pub(super) ownership: Ownership,
     /// What admission sees in place of the object.
     pub(super) shown: Option<Value>,
+}
+
+/// Whether the managed fields of an object say already whose fields are whose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ownership {
+    /// They follow from the write.
+    Due,
+    /// They have been computed: apply does it itself.
+    Computed,
 }
 
 /// What an update does when there is no object yet.
@@ -42,16 +50,16 @@ impl Call {
     pub(super) async fn create(&mut self) -> Result<Answer, ApiError> {
         let options = WriteOptions::parse(&self.query, WriteVerb::Create)?;
         let object = self.decode_body(options.field_validation)?;
-        let created = self.create_object(object, &options, false).await?;
+        let created = self.create_object(object, &options, Ownership::Due).await?;
         Ok(Answer::Value(201, created))
     }
 
-    /// Creates a decoded object; `owned` says that its managed fields are computed already.
+    /// Creates a decoded object.
     pub(super) async fn create_object(
         &mut self,
         mut object: Value,
         options: &WriteOptions,
-        owned: bool,
+        ownership: Ownership,
     ) -> Result<Value, ApiError> {
         if self.kind.custom().is_some_and(crate::crd::CustomKind::is_terminating) {
             let name = object::meta_str(&object, "name");
@@ -70,7 +78,7 @@ impl Call {
         if self.route.verb != "patch" {
             self.dedup_owners(&mut object, When::Requested);
         }
-        if !owned {
+        if ownership == Ownership::Due {
             object = kind.own_converted(&self.server, None, object, &self.manager(options), "").await;
         }
         let shown = options.reviewed("CreateOptions");
@@ -116,7 +124,9 @@ impl Call {
             }
             match self.commit(Expect::Absent, candidate).await? {
                 Ok(created) => {
-                    claim.map(Claim::keep);
+                    if let Some(claim) = claim {
+                        claim.keep();
+                    }
                     self.server.committed(&kind, None, Some(&created));
                     return Ok(created);
                 }
@@ -188,7 +198,7 @@ impl Call {
         self.kind.default(&mut object);
         let (object, created) = self
             .update_object(subresource, &options, if_absent, |_, _| {
-                Ok(Next { object: object.clone(), owned: false, shown: None })
+                Ok(Next { object: object.clone(), ownership: Ownership::Due, shown: None })
             })
             .await?;
         Ok(Answer::Value(if created { 201 } else { 200 }, object))
@@ -211,7 +221,7 @@ impl Call {
                 }
                 self.authorize_create(&name)?;
                 let made = next(self, None)?;
-                match self.create_object(made.object, options, made.owned).await {
+                match self.create_object(made.object, options, made.ownership).await {
                     // Another writer created it first: what is there is changed instead.
                     Err(error) if error.reason() == "AlreadyExists" && tries < UPDATE_TRIES => {
                         tries += 1;
@@ -257,7 +267,7 @@ impl Call {
         if self.route.verb == "update" && subresource != "scale" {
             self.dedup_owners(&mut object, When::Requested);
         }
-        if !made.owned {
+        if made.ownership == Ownership::Due {
             let manager = self.manager(options);
             object = kind.own_converted(&self.server, Some(&live), object, &manager, subresource).await;
         }
@@ -312,7 +322,9 @@ impl Call {
         }
         match self.commit(Expect::At(stored.revision), object).await? {
             Ok(updated) => {
-                claim.map(Claim::keep);
+                if let Some(claim) = claim {
+                    claim.keep();
+                }
                 self.server.committed(&kind, Some(&live), Some(&updated));
                 Ok(Some(updated))
             }

@@ -825,6 +825,10 @@ async fn the_recorder_hears_who_wanted_what() {
         assert_eq!(parts, expected.each_ref().map(|part| part), "{method} {path}");
         assert_eq!(access.path, path.split('?').next().unwrap_or_default());
     }
+    bob.get(CONFIG_MAPS).await;
+    let rights: Vec<Access> = std::mem::take(&mut *heard.lock().expect("a lock"));
+    let by = |access: &&Access| access.user.name == name && access.verb.starts_with("impersonate");
+    assert!(rights.iter().any(|access| by(&access) && access.resource == "users" && access.name == "bob"));
     Client::token(&server, "nope").get(CONFIG_MAPS).await;
     assert!(heard.lock().expect("a lock").is_empty(), "who is nobody wants nothing");
 }

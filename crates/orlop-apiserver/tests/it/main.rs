@@ -19,6 +19,7 @@ mod properties;
 mod protobuf;
 mod quotas;
 mod races;
+mod security;
 mod subresources;
 mod tables;
 mod watches;

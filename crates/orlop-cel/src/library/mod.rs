@@ -16,6 +16,7 @@ use crate::value::Value;
 
 pub(crate) use cost::cost;
 pub(crate) use standard::display;
+pub(crate) use strings::search;
 
 /// Calls a function; the target of a member call is the first value.
 pub(crate) fn call(function: &str, args: &[Value]) -> Eval {

@@ -1,5 +1,7 @@
 //! Text: the string extension, regular expressions and formatting.
 
+use regex::Regex;
+
 use crate::eval::{Eval, fail};
 use crate::value::Value;
 
@@ -24,11 +26,13 @@ pub(super) fn call(function: &str, args: &[Value]) -> Option<Eval> {
         ("contains", [Value::String(part)]) => Ok(Value::Bool(text.contains(&**part))),
         ("startsWith", [Value::String(part)]) => Ok(Value::Bool(text.starts_with(&**part))),
         ("endsWith", [Value::String(part)]) => Ok(Value::Bool(text.ends_with(&**part))),
-        ("matches", [Value::String(pattern)]) => match orlop_schema::go_regex::compile(pattern) {
-            Ok(regex) => Ok(Value::Bool(regex.is_match(text))),
-            Err(why) => fail(why),
-        },
-        ("find" | "findAll", [Value::String(pattern), limit @ ..]) => find(function, text, pattern, limit),
+        ("matches" | "find" | "findAll", [Value::String(pattern), limit @ ..]) => {
+            match orlop_schema::go_regex::compile(pattern) {
+                Ok(regex) => Ok(search(function, text, &regex, limit)),
+                Err(why) if function == "matches" => fail(why),
+                Err(why) => fail(format!("Illegal regex: {why}")),
+            }
+        }
         ("charAt", [Value::Int(at)]) => char_at(text, *at),
         ("indexOf", [Value::String(part)]) => Ok(index_of(text, part, 0)),
         ("indexOf", [Value::String(part), Value::Int(from)]) => match usize::try_from(*from) {
@@ -60,19 +64,19 @@ pub(super) fn call(function: &str, args: &[Value]) -> Option<Eval> {
     })
 }
 
-fn find(function: &str, text: &str, pattern: &str, limit: &[Value]) -> Eval {
-    let regex = match orlop_schema::go_regex::compile(pattern) {
-        Ok(regex) => regex,
-        Err(why) => return fail(format!("Illegal regex: {why}")),
-    };
-    if function == "find" {
-        return Ok(Value::string(regex.find(text).map_or("", |found| found.as_str())));
+/// What `matches`, `find` and `findAll` give for a compiled pattern.
+pub(crate) fn search(function: &str, text: &str, pattern: &Regex, limit: &[Value]) -> Value {
+    match (function, limit) {
+        ("matches", _) => Value::Bool(pattern.is_match(text)),
+        ("find", _) => Value::string(pattern.find(text).map_or("", |found| found.as_str())),
+        (_, limit) => {
+            let limit = match limit {
+                [Value::Int(limit)] => usize::try_from(*limit).unwrap_or(usize::MAX),
+                _ => usize::MAX,
+            };
+            Value::list(pattern.find_iter(text).take(limit).map(|found| Value::string(found.as_str())).collect())
+        }
     }
-    let limit = match limit {
-        [Value::Int(limit)] => usize::try_from(*limit).unwrap_or(usize::MAX),
-        _ => usize::MAX,
-    };
-    Ok(Value::list(regex.find_iter(text).take(limit).map(|found| Value::string(found.as_str())).collect()))
 }
 
 fn char_at(text: &str, at: i64) -> Eval {

@@ -68,7 +68,7 @@ impl State {
     }
 
     /// Removes the file; only the cluster that holds the lock may.
-    pub(crate) fn forget(&self, _lock: &Lock) {
+    pub(crate) fn forget(_lock: &Lock) {
         if let Ok(path) = Self::path() {
             let _ = std::fs::remove_file(path);
         }

@@ -130,10 +130,12 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
         return Err(already_running(State::running()?.as_ref()));
     };
     let path = match &args.kubeconfig {
-        Some(path) => path.clone(),
+        Some(path) => {
+            check_kubeconfig(path)?;
+            path.clone()
+        }
         None => State::directory()?.join("kubeconfig.yaml"),
     };
-    check_kubeconfig(&path)?;
     let clock = Clock::system();
     let token = match (&args.token, &args.data_dir) {
         (Some(token), _) => token.clone(),
@@ -176,7 +178,7 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
         }
     };
     serving.run(asked).await;
-    state.forget(&lock);
+    State::forget(&lock);
     shell.say(format_args!("stopped {url}"));
     Ok(())
 }

@@ -4,6 +4,7 @@ use super::cell::View;
 use super::jsonpath::Path;
 use super::{age, definition};
 use crate::codec::instant;
+use orlop_schema::field::go_float;
 use serde_json::{Number, Value};
 
 /// A column of a custom kind.
@@ -85,18 +86,6 @@ fn printed(value: &Value) -> String {
             out
         }
     }
-}
-
-/// A float as Go's `%v` prints it.
-fn go_float(value: f64) -> String {
-    let scientific = format!("{value:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
-        return format!("{value}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
 /// A value as Go writes it in JSON: numbers without needless exponents, text safe within HTML.

@@ -1,7 +1,7 @@
 //! Objects as rows of a Table, as the server prints them for people.
 //!
 //! A [`Printer`] knows the columns of a kind and makes the cells of its objects. Built-in kinds have a list of
-//! [`cell::Cell`]s here and their columns in the catalog's data; the rest have a name and a creation time; custom
+//! cells here and their columns in the catalog's data; the rest have a name and a creation time; custom
 //! kinds say themselves which paths they show. Ages need to know the time, which is passed in.
 
 mod age;

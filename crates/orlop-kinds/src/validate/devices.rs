@@ -1,5 +1,6 @@
 //! Dynamic resource allocation: claims, templates, device classes, resource slices.
 
+use super::expressions::device_selector;
 use super::meta::{self, Scope};
 use super::pod::scheduling::node_selector;
 use super::pod::volume::csi_driver_name;
@@ -145,11 +146,19 @@ fn exact_request(r: &mut Report, at: &At<'_>) {
     }
 }
 
+/// The longest expression that selects devices.
+const SELECTOR_BYTES_MAX: usize = 10 * 1024;
+
 fn selectors(r: &mut Report, list: &At<'_>) {
     limited(r, list, 32, |r, selector| {
         let (cel, expression) = (selector.get("cel"), selector.down("cel.expression"));
-        r.when(!cel.is_set(), || cel.required(""));
-        r.when(expression.len() > 10 * 1024, || expression.too_long(10 * 1024));
+        if !cel.is_set() {
+            r.add(cel.required(""));
+        } else if expression.len() > SELECTOR_BYTES_MAX {
+            r.add(expression.too_long(SELECTOR_BYTES_MAX));
+        } else {
+            device_selector(r, &expression);
+        }
     });
 }
 

@@ -54,6 +54,11 @@ impl Expressions {
     }
 }
 
+/// The selector of a device.
+pub(super) fn device_selector(r: &mut Report, at: &At<'_>) {
+    report(r, at, at.str(), orlop_cel::check_selector(at.str()));
+}
+
 fn report(r: &mut Report, at: &At<'_>, source: &str, result: Result<(), CompileError>) {
     match result {
         Ok(()) => {}

@@ -57,8 +57,18 @@ struct Policies {
 }
 
 /// The policies of the newest state, compiled again when one of them has changed.
-#[derive(Default)]
-pub(super) struct Cache(Mutex<Option<([Revision; 4], Arc<Policies>)>>);
+pub(super) struct Cache {
+    /// In the order of [`PLURALS`].
+    kinds: [Arc<Kind>; 4],
+    known: Mutex<Option<([Revision; 4], Arc<Policies>)>>,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        let kinds = PLURALS.map(|plural| Inner::built_in(GROUP, "v1", plural));
+        Self { kinds, known: Mutex::default() }
+    }
+}
 
 impl Cache {
     /// Refuses what a validating policy denies.
@@ -90,18 +100,17 @@ impl Cache {
     }
 
     fn policies(&self, server: &Inner) -> Arc<Policies> {
-        let kinds = PLURALS.map(|plural| Inner::built_in(GROUP, "v1", plural));
-        let revisions = [0, 1, 2, 3].map(|n: usize| server.store.table_revision(&kinds[n].table));
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let revisions = [0, 1, 2, 3].map(|n: usize| server.store.table_revision(&self.kinds[n].table));
+        let mut cached = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, policies)) = &*cached
             && *at == revisions
         {
             return policies.clone();
         }
-        let [validating, validating_bindings, mutating, mutating_bindings] = kinds;
+        let [validating, validating_bindings, mutating, mutating_bindings] = &self.kinds;
         let policies = Arc::new(Policies {
-            validating: load(server, &validating, &validating_bindings, validating::Evaluator::compile),
-            mutating: load(server, &mutating, &mutating_bindings, mutating::Evaluator::compile),
+            validating: load(server, validating, validating_bindings, validating::Evaluator::compile),
+            mutating: load(server, mutating, mutating_bindings, mutating::Evaluator::compile),
         });
         *cached = Some((revisions, policies.clone()));
         policies

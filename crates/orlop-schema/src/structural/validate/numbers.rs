@@ -1,6 +1,7 @@
 //! Checks of numbers. Go tells integers from floats, and bounds are always floats.
 
 use super::failure::{Failure, Outcome};
+use crate::field::go_float;
 use crate::structural::Schema;
 use crate::structural::formats::Format;
 use serde_json::{Number, Value};
@@ -48,18 +49,6 @@ pub(super) fn is_whole(value: f64) -> bool {
     let near = value.trunc();
     let off = (value - near).abs();
     off == 0.0 || off / (value.abs() + near.abs()).min(f64::MAX) < 1e-9
-}
-
-/// A float as Go's `%v` prints it.
-pub(super) fn go_float(value: f64) -> String {
-    let scientific = format!("{value:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
-        return format!("{value}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
 /// Everything a schema says about a number.

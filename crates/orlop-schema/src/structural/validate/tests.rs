@@ -1,5 +1,5 @@
-use super::numbers::go_float;
 use super::*;
+use crate::field::go_float;
 use serde_json::json;
 
 fn texts(errors: &[FieldError]) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! No text makes the compiler or the evaluator panic, and depth is bounded.
 
+use orlop_cel::admission::{Compiler, Declared, Input, POLICY_COST_MAX, Returns, Session};
 use orlop_cel::{Budget, Env, Node, OldSelf, Output, Program, Value};
 use orlop_schema::structural::Schema;
 use proptest::prelude::*;
@@ -131,5 +132,82 @@ fn runaway_rules_are_stopped() {
     ];
     for source in cases {
         assert!(run(source).is_none(), "{source}");
+    }
+}
+
+/// The same for policies: dynamic objects, patches and questions.
+fn policy_words() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "object",
+        ".a",
+        "['b']",
+        ".?c",
+        "oldObject",
+        "request",
+        ".name",
+        "variables",
+        ".v",
+        "authorizer",
+        ".group('')",
+        ".resource('r')",
+        ".check('get')",
+        ".allowed()",
+        "Object",
+        "{",
+        "a:",
+        "?b:",
+        "}",
+        "JSONPatch",
+        "{op:",
+        "'x'",
+        ",",
+        "1",
+        "==",
+        "+",
+        "&&",
+        "?",
+        ":",
+        "[",
+        "]",
+        "(",
+        ")",
+        "has(object.a)",
+        ".map(x, x)",
+        "null",
+        "params",
+        "namespaceObject",
+        ".spec",
+        "jsonpatch.escapeKey('/')",
+        "type",
+        ".orValue(1)",
+    ]);
+    prop::collection::vec(word, 1..12).prop_map(|words| words.concat())
+}
+
+fn run_policy(source: &str) {
+    let declared = Declared { params: true, authorizer: true, patches: true };
+    let mut compiler = Compiler::composed();
+    let _ = compiler.declare("v", source, declared);
+    let input = Input {
+        object: Value::dynamic(&json!({"a": {"b": [1, null]}, "c": 1.5})),
+        old_object: Value::Null,
+        request: Value::dynamic(&json!({"name": "n"})),
+        params: Value::Null,
+        namespace: Value::Null,
+        resource: orlop_cel::Check::resource("", "r", "", "", ""),
+    };
+    let session = Session::new(&compiler, &input, None);
+    for source in [source, "variables.v == 1"] {
+        let compiled = compiler.compile(source, declared, Returns::Anything);
+        if let Ok(value) = session.evaluate(&compiled, &mut Budget::of(POLICY_COST_MAX)) {
+            let _ = (value.to_json(), value.to_patch(), value.to_configuration());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_policy_panics(source in policy_words()) {
+        run_policy(&source);
     }
 }

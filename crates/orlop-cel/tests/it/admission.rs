@@ -216,6 +216,31 @@ fn long_chains_of_variables_end_in_an_error() {
     }
 }
 
+/// Frames are largest without optimisation, and a server's thread has two mebibytes.
+#[test]
+fn the_deepest_variables_fit_a_small_stack() {
+    let run = || {
+        let mut compiler = Compiler::composed();
+        compiler.declare("v0", "1", ALL).expect("compiles");
+        for index in 1..5 {
+            let expression = format!("variables.v{}{}", index - 1, " + 1".repeat(150));
+            compiler.declare(&format!("v{index}"), &expression, ALL).expect("compiles");
+        }
+        let input = input();
+        for (name, fine) in [("v2", true), ("v4", false)] {
+            let session = Session::new(&compiler, &input, None);
+            let expression = compiler.compile(&format!("variables.{name} > 0"), ALL, Returns::Bool);
+            assert_eq!(
+                session.evaluate(&expression, &mut Budget::of(POLICY_COST_MAX)).is_ok(),
+                fine,
+                "{name}"
+            );
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(run).expect("a thread");
+    thread.join().expect("no overflow");
+}
+
 /// What the original answers, cost included: a line per expression, without namespace, params and authorizer.
 #[test]
 fn the_original_answers_the_same() {
