@@ -467,7 +467,8 @@ impl Checker<'_> {
                             let compiled = orlop_schema::go_regex::compile(text);
                             // What `find` cannot read is found when the program is made, in other words.
                             let valid = compiled.is_ok() || function != "matches";
-                            self.patterns.extend(compiled.ok().filter(|_| target.is_some()).map(|p| (expr.id, p)));
+                            self.patterns
+                                .extend(compiled.ok().filter(|_| target.is_some()).map(|p| (expr.id, p)));
                             valid
                         }
                         _ => true,

@@ -74,7 +74,9 @@ pub(crate) fn search(function: &str, text: &str, pattern: &Regex, limit: &[Value
                 [Value::Int(limit)] => usize::try_from(*limit).unwrap_or(usize::MAX),
                 _ => usize::MAX,
             };
-            Value::list(pattern.find_iter(text).take(limit).map(|found| Value::string(found.as_str())).collect())
+            Value::list(
+                pattern.find_iter(text).take(limit).map(|found| Value::string(found.as_str())).collect(),
+            )
         }
     }
 }
