@@ -1,0 +1,48 @@
+//! Base64 and base32.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use orlop_gotemplate::{Func, Type, Value};
+
+use super::{func, text};
+
+const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+pub(super) fn functions() -> Vec<(&'static str, Func)> {
+    vec![
+        ("b64enc", func(&[Type::Str], Type::Str, |args| Ok(STANDARD.encode(text(&args[0])).into()))),
+        ("b64dec", func(&[Type::Str], Type::Str, |args| Ok(Value::from(decode64(text(&args[0])))))),
+        ("b32enc", func(&[Type::Str], Type::Str, |args| Ok(Value::from(encode32(text(&args[0])))))),
+    ]
+}
+
+/// Go skips line ends, and says where the text stops being base64.
+fn decode64(encoded: &[u8]) -> Vec<u8> {
+    let clean: Vec<u8> = encoded.iter().copied().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
+    match STANDARD.decode(&clean) {
+        Ok(decoded) => decoded,
+        Err(error) => {
+            let at = match error {
+                base64::DecodeError::InvalidByte(at, _) => at,
+                base64::DecodeError::InvalidLastSymbol { offset, .. } => offset,
+                _ => encoded.len() / 4 * 4,
+            };
+            format!("illegal base64 data at input byte {at}").into_bytes()
+        }
+    }
+}
+
+fn encode32(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len().div_ceil(5) * 8);
+    for chunk in bytes.chunks(5) {
+        let mut group = [0u8; 8];
+        group[3..3 + chunk.len()].copy_from_slice(chunk);
+        let bits = u64::from_be_bytes(group);
+        let symbols = (chunk.len() * 8).div_ceil(5);
+        for place in 0..8 {
+            let index = (bits >> (35 - 5 * place) & 31) as usize;
+            out.push(if place < symbols { BASE32[index] } else { b'=' });
+        }
+    }
+    out
+}
