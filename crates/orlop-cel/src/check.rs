@@ -71,7 +71,7 @@ pub(crate) fn check(parsed: Parsed, scope: Scope<'_>) -> Result<Checked, Vec<Iss
     }
     let output = checker.types[expr.id].clone();
     let Checker { types, overloads, reads, patterns, .. } = checker;
-    Ok(Checked { expr, output, types, overloads, reads, patterns })
+    Ok(Checked { expr, types, overloads, output, reads, patterns })
 }
 
 struct Checker<'a> {
