@@ -69,7 +69,7 @@ impl Target for Expressions {
             Err(fault) => last_line(&fault.to_string()),
         };
         let env = Env::crd(&self.schema, Node::Inner).map_err(|error| error.to_string())?;
-        let old_self = if source.len() % 2 == 0 { OldSelf::Required } else { OldSelf::Optional };
+        let old_self = if source.len().is_multiple_of(2) { OldSelf::Required } else { OldSelf::Optional };
         let rule = match Program::compile(&source, &env, old_self, Output::Bool) {
             Ok(program) => {
                 let mut budget = Budget::object();

@@ -32,7 +32,7 @@ impl Target for Paths {
     fn run(&mut self, input: &[u8]) -> Result<String, String> {
         self.0.reset()?;
         let path = String::from_utf8_lossy(input);
-        let method = if path.len() % 8 == 0 { "HEAD" } else { "GET" };
+        let method = if path.len().is_multiple_of(8) { "HEAD" } else { "GET" };
         Ok(self.0.ask(&Ask::new(method, &path, "", ""))?.class())
     }
 }
