@@ -1,5 +1,7 @@
 //! Dictionaries: shared maps, changed in place by `set`, `unset` and the merges.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use std::rc::Rc;
 
 use orlop_gotemplate::{CallResult, Func, FuncError, Map, Str, Type, Value};

@@ -1,5 +1,7 @@
 //! Lists: every function makes a new one. The `must` forms are the same, as errors end a template either way.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use orlop_gotemplate::{CallResult, Func, FuncError, Type, Value};
 
 use super::cast::to_i64;

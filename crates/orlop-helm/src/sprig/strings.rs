@@ -1,5 +1,7 @@
 //! Strings, in bytes as Go has them.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use orlop_gotemplate::{CallResult, Func, FuncError, Type, Value, fmt};
 
 use super::{INT, func, int, strings_value, strval, text};
