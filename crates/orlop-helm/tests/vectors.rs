@@ -1,6 +1,6 @@
 //! Expressions and YAML that real Helm answered, if `ORLOP_VECTORS` names the directory of the recordings.
 
-use orlop_gotemplate::{Func, MissingKey, Set, Type, Value};
+use orlop_gotemplate::{MissingKey, Set, Value};
 use serde_json::Value as Json;
 
 /// Functions that are still to come; their rows are left out.
@@ -21,18 +21,11 @@ const MISSING: &[&str] = &[
     "durationRound",
     "now",
     "ago",
-    "sha1sum",
-    "sha256sum",
-    "adler32sum",
     "snakecase",
     "camelcase",
     "kebabcase",
     "urlParse",
     "urlJoin",
-    "lookup",
-    "required",
-    "tpl",
-    "getHostByName",
     "htpasswd",
     "bcrypt",
     "derivePassword",
@@ -45,7 +38,6 @@ const MISSING: &[&str] = &[
     "randBytes",
     "uuidv4",
     "shuffle",
-    "fail",
     "abs",
     "env",
 ];
@@ -59,27 +51,25 @@ fn value(json: &Json) -> Value {
     orlop_helm::json::parse(json.to_string().as_bytes()).unwrap()
 }
 
-fn include() -> Func {
-    Func::new([Type::Str, Type::Any], Type::Str, |context, args| match &args[0] {
-        Value::Str(name) => Ok(Value::from(context.execute(name, &args[1])?)),
-        _ => Err("no name".into()),
-    })
-}
-
 fn outcome(expression: &str, data: &Value) -> Result<String, String> {
     let mut set = Set::named("gotpl").option(MissingKey::Zero).funcs(orlop_helm::sprig::functions());
-    set = set.funcs([("include", include())]);
+    set = set.funcs(orlop_helm::engine::functions());
     let text =
         format!("{{{{define \"w\" -}}}}{{{{ {expression} }}}}{{{{- end -}}}}{{{{ include \"w\" . }}}}");
     let mut out = Vec::new();
     let template = set.parse("ht/templates/t.yaml", text).map_err(|error| error.to_string())?;
-    set.execute_template(&template, data, &mut out).map_err(|error| error.to_string())?;
+    set.execute_template(&template, data, &mut out)
+        .map_err(|error| orlop_helm::engine::failure(&error).unwrap_or_else(|| error.to_string()))?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
 /// The part of an error that tells of the inner template, on one line.
 fn tail(error: &str) -> String {
     let line = error.replace(":\n    ", ": ");
+    if let Some(at) = line.find("execution error at") {
+        // The place depends on the text around the expression.
+        return line[at..].split_once("): ").map_or_else(String::new, |(_, message)| message.to_owned());
+    }
     let at = line.rfind("executing \"w\" at").unwrap_or(0);
     line[at..].to_owned()
 }

@@ -1,8 +1,9 @@
-//! Base64 and base32.
+//! Base64, base32 and checksums.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use orlop_gotemplate::{Func, Type, Value};
+use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512};
 
 use super::{func, text};
 
@@ -13,7 +14,24 @@ pub(super) fn functions() -> Vec<(&'static str, Func)> {
         ("b64enc", func(&[Type::Str], Type::Str, |args| Ok(STANDARD.encode(text(&args[0])).into()))),
         ("b64dec", func(&[Type::Str], Type::Str, |args| Ok(Value::from(decode64(text(&args[0])))))),
         ("b32enc", func(&[Type::Str], Type::Str, |args| Ok(Value::from(encode32(text(&args[0])))))),
+        ("sha1sum", func(&[Type::Str], Type::Str, |args| Ok(digest(&SHA1_FOR_LEGACY_USE_ONLY, args)))),
+        ("sha256sum", func(&[Type::Str], Type::Str, |args| Ok(digest(&SHA256, args)))),
+        ("sha512sum", func(&[Type::Str], Type::Str, |args| Ok(digest(&SHA512, args)))),
+        ("adler32sum", func(&[Type::Str], Type::Str, |args| Ok(adler32(text(&args[0])).to_string().into()))),
     ]
+}
+
+fn digest(algorithm: &'static Algorithm, args: &[Value]) -> Value {
+    let sum = ring::digest::digest(algorithm, text(&args[0]));
+    sum.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+}
+
+fn adler32(bytes: &[u8]) -> u32 {
+    let (a, b) = bytes.iter().fold((1u32, 0u32), |(a, b), byte| {
+        let a = (a + u32::from(*byte)) % 65521;
+        (a, (b + a) % 65521)
+    });
+    b << 16 | a
 }
 
 /// Go skips line ends, and says where the text stops being base64.

@@ -26,10 +26,16 @@ fn number_like(text: &str) -> bool {
     }
 }
 
-/// Go's `strconv.ParseFloat` on what starts with a point.
+/// Go's `strconv.ParseFloat` on what starts with a point; underscores may stand between digits.
 fn go_float(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b))
-        && text.parse::<f64>().is_ok_and(f64::is_finite)
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let separated = |at: usize| at > 0 && digit(at - 1) && digit(at + 1);
+    let fine = bytes.iter().enumerate().all(|(at, b)| match b {
+        b'_' => separated(at),
+        b => b.is_ascii_digit() || b".eE+-".contains(b),
+    });
+    fine && text.replace('_', "").parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// Go's `strconv.ParseInt` or `ParseUint` with base 0.
