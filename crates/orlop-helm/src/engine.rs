@@ -83,24 +83,53 @@ pub fn render(
 }
 
 fn refused(source: Error) -> RenderError {
-    let text = match source.stage() {
-        Stage::Parse => {
-            // Helm keeps what follows the last colon.
-            let message = source.message().rsplit(": ").next().unwrap_or_default();
-            format!("parse error at ({}:{}): {message}", source.file(), source.line())
-        }
-        _ => failure(&source).unwrap_or_else(|| source.to_string()),
-    };
-    RenderError { text, source }
+    RenderError { text: describe(&source), source }
 }
 
-/// The text of an error that `fail` or `required` raised, named by the place in the rendered file.
-pub fn failure(error: &Error) -> Option<String> {
+/// An error of a template in Helm's words.
+pub fn describe(error: &Error) -> String {
+    if error.stage() == Stage::Parse {
+        // Helm keeps what follows the last colon.
+        let message = error.message().rsplit(": ").next().unwrap_or_default();
+        return format!("parse error at ({}:{}): {message}", error.file(), error.line());
+    }
+    failure(error).or_else(|| trace(error)).unwrap_or_else(|| error.to_string())
+}
+
+fn place(error: &Error) -> String {
+    let column = error.column().map(|column| format!(":{column}")).unwrap_or_default();
+    format!("{}:{}{column}", error.file(), error.line())
+}
+
+/// What `fail` or `required` said, named by the place in the rendered file.
+fn failure(error: &Error) -> Option<String> {
     let text = error.to_string();
     let start = text.find(FAIL_START)? + FAIL_START.len();
     let end = text.rfind(FAIL_END).filter(|end| *end >= start)?;
-    let column = error.column().map(|column| format!(":{column}")).unwrap_or_default();
-    Some(format!("execution error at ({}:{}{column}): {}", error.file(), error.line(), &text[start..end]))
+    Some(format!("execution error at ({}): {}", place(error), &text[start..end]))
+}
+
+/// The chain of includes over several lines. There is none where a function failed by itself.
+fn trace(error: &Error) -> Option<String> {
+    let (mut out, mut next) = (String::new(), Some(error));
+    while let Some(error) = next {
+        if error.stage() != Stage::Execute {
+            out.push_str(&error.to_string());
+            break;
+        }
+        let message = error.message();
+        next = error.cause();
+        if message.starts_with("error calling ") {
+            let cause = next.map(|cause| format!(": {cause}"));
+            if !cause.is_some_and(|cause| message.ends_with(&cause)) {
+                return None;
+            }
+        }
+        let own = message.split(" template:").next().unwrap_or_default();
+        let (place, template, context) = (place(error), error.template(), error.context());
+        out.push_str(&format!("{place}\n  executing \"{template}\" at <{context}>:\n    {own}\n"));
+    }
+    Some(out.trim().to_owned())
 }
 
 /// The functions of Helm's engine, with nothing looked up in a cluster or in the DNS.
