@@ -33,7 +33,7 @@ pub(super) fn functions() -> Vec<(&'static str, Func)> {
         all.push((name, func(&[dict()], Type::Any, |args| merged(args, true)).variadic(dict())));
     }
     for name in ["deepCopy", "mustDeepCopy"] {
-        all.push((name, func(&[Type::Any], Type::Any, |args| Ok(deep_copy(&args[0], 0)))));
+        all.push((name, func(&[Type::Any], Type::Any, copied)));
     }
     all
 }
@@ -157,6 +157,13 @@ fn merge(target: &Rc<Map>, source: &Rc<Map>, overwrite: bool, depth: usize) {
                 target.set(key, theirs);
             }
         }
+    }
+}
+
+fn copied(args: &[Value]) -> CallResult {
+    match &args[0] {
+        Value::Nil => Err(FuncError::new("reflect: call of reflect.Value.Type on zero Value")),
+        value => Ok(deep_copy(value, 0)),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Base64, base32 and checksums.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use orlop_gotemplate::{Func, Type, Value};
 use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA512};
 
@@ -34,18 +35,58 @@ fn adler32(bytes: &[u8]) -> u32 {
     b << 16 | a
 }
 
+/// Bits that the last symbol has too many are dropped, as Go does.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
 /// Go skips line ends, and says where the text stops being base64.
 fn decode64(encoded: &[u8]) -> Vec<u8> {
-    let clean: Vec<u8> = encoded.iter().copied().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
-    match STANDARD.decode(&clean) {
-        Ok(decoded) => decoded,
-        Err(error) => {
-            let at = match error {
-                base64::DecodeError::InvalidByte(at, _) => at,
-                base64::DecodeError::InvalidLastSymbol { offset, .. } => offset,
-                _ => encoded.len() / 4 * 4,
+    if let Some(at) = first_illegal(encoded) {
+        return format!("illegal base64 data at input byte {at}").into_bytes();
+    }
+    let clean: Vec<u8> = encoded.iter().copied().filter(|b| !is_line_end(*b)).collect();
+    LENIENT.decode(&clean).unwrap_or_default()
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
+}
+
+/// Where Go stops, four symbols at a time.
+fn first_illegal(encoded: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    let skip = |mut at: usize| {
+        while encoded.get(at).is_some_and(|b| is_line_end(*b)) {
+            at += 1;
+        }
+        at
+    };
+    loop {
+        let mut symbols = 0;
+        while symbols < 4 {
+            let Some(&byte) = encoded.get(at) else {
+                return (symbols > 0).then(|| at - symbols);
             };
-            format!("illegal base64 data at input byte {at}").into_bytes()
+            at += 1;
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => symbols += 1,
+                byte if is_line_end(byte) => {}
+                b'=' if symbols >= 2 => {
+                    if symbols == 2 {
+                        at = skip(at);
+                        match encoded.get(at) {
+                            None => return Some(encoded.len()),
+                            Some(b'=') => at += 1,
+                            Some(_) => return Some(at - 1),
+                        }
+                    }
+                    at = skip(at);
+                    return (at < encoded.len()).then_some(at);
+                }
+                _ => return Some(at - 1),
+            }
         }
     }
 }
