@@ -132,12 +132,15 @@ fn dig(args: &[Value]) -> CallResult {
 }
 
 fn merged(args: &[Value], overwrite: bool) -> CallResult {
-    for source in &args[1..] {
-        if let (Some(target), Some(source)) = (map(&args[0]), map(source)) {
-            merge(target, source, overwrite, 0);
-        }
-    }
-    Ok(args[0].clone())
+    // A nil dictionary becomes a new one when there is something to take over.
+    let sources: Vec<&Rc<Map>> = args[1..].iter().filter_map(map).collect();
+    let target = match map(&args[0]) {
+        Some(target) => Rc::clone(target),
+        None if sources.is_empty() => return Ok(args[0].clone()),
+        None => Rc::new(Map::new(std::collections::BTreeMap::new())),
+    };
+    sources.into_iter().for_each(|source| merge(&target, source, overwrite, 0));
+    Ok(Value::Map(target))
 }
 
 /// Takes over what the target lacks or has empty; with `overwrite` everything. Maps merge key by key.
