@@ -187,6 +187,11 @@ impl Set {
         own.ok_or_else(|| self.not_found(&name))
     }
 
+    /// The set's own name.
+    pub fn name(&self) -> &Str {
+        &self.name
+    }
+
     /// The template of that name.
     pub fn lookup(&self, name: &[u8]) -> Option<Template> {
         self.tree(name).map(|tree| Template(Rc::clone(tree)))

@@ -22,10 +22,21 @@ pub(super) fn to_f64(value: &Value) -> f64 {
         Value::Float(float) => *float,
         Value::Float32(float) => f64::from(*float),
         Value::Bool(truth) => f64::from(u8::from(*truth)),
-        Value::Str(text) => String::from_utf8_lossy(text).parse().unwrap_or(0.0),
+        Value::Str(text) => parse_float(&String::from_utf8_lossy(text)),
         Value::Object(object) => object.underlying().map_or(0.0, |inner| to_f64(&inner)),
         _ => 0.0,
     }
+}
+
+/// Go's `strconv.ParseFloat`, which allows underscores between digits.
+fn parse_float(text: &str) -> f64 {
+    let bytes = text.as_bytes();
+    let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let separated = |at: usize| digit(at.checked_sub(1)) && digit(Some(at + 1));
+    if bytes.iter().enumerate().any(|(at, b)| *b == b'_' && !separated(at)) {
+        return 0.0;
+    }
+    text.replace('_', "").parse().unwrap_or(0.0)
 }
 
 /// Go's `strconv.ParseInt` with base 0, after `.00` is cut off.

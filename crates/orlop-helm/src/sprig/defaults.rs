@@ -1,5 +1,7 @@
 //! Values in place of empty ones, and JSON.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use orlop_gotemplate::{CallResult, Func, Type, Value};
 
 use super::{func, strval};

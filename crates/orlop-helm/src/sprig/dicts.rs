@@ -1,5 +1,7 @@
 //! Dictionaries: shared maps, changed in place by `set`, `unset` and the merges.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use std::rc::Rc;
 
 use orlop_gotemplate::{CallResult, Func, FuncError, Map, Str, Type, Value};
@@ -31,7 +33,7 @@ pub(super) fn functions() -> Vec<(&'static str, Func)> {
         all.push((name, func(&[dict()], Type::Any, |args| merged(args, true)).variadic(dict())));
     }
     for name in ["deepCopy", "mustDeepCopy"] {
-        all.push((name, func(&[Type::Any], Type::Any, |args| Ok(deep_copy(&args[0], 0)))));
+        all.push((name, func(&[Type::Any], Type::Any, copied)));
     }
     all
 }
@@ -130,12 +132,15 @@ fn dig(args: &[Value]) -> CallResult {
 }
 
 fn merged(args: &[Value], overwrite: bool) -> CallResult {
-    for source in &args[1..] {
-        if let (Some(target), Some(source)) = (map(&args[0]), map(source)) {
-            merge(target, source, overwrite, 0);
-        }
-    }
-    Ok(args[0].clone())
+    // A nil dictionary becomes a new one when there is something to take over.
+    let sources: Vec<&Rc<Map>> = args[1..].iter().filter_map(map).collect();
+    let target = match map(&args[0]) {
+        Some(target) => Rc::clone(target),
+        None if sources.is_empty() => return Ok(args[0].clone()),
+        None => Rc::new(Map::new(std::collections::BTreeMap::new())),
+    };
+    sources.into_iter().for_each(|source| merge(&target, source, overwrite, 0));
+    Ok(Value::Map(target))
 }
 
 /// Takes over what the target lacks or has empty; with `overwrite` everything. Maps merge key by key.
@@ -155,6 +160,13 @@ fn merge(target: &Rc<Map>, source: &Rc<Map>, overwrite: bool, depth: usize) {
                 target.set(key, theirs);
             }
         }
+    }
+}
+
+fn copied(args: &[Value]) -> CallResult {
+    match &args[0] {
+        Value::Nil => Err(FuncError::new("reflect: call of reflect.Value.Type on zero Value")),
+        value => Ok(deep_copy(value, 0)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lists: every function makes a new one. The `must` forms are the same, as errors end a template either way.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use orlop_gotemplate::{CallResult, Func, FuncError, Type, Value};
 
 use super::cast::to_i64;
@@ -80,6 +82,9 @@ fn join(args: &[Value]) -> CallResult {
 }
 
 fn sort_alpha(args: &[Value]) -> CallResult {
+    if matches!(args[0], Value::Nil) {
+        return Ok(strings_value(vec![strval(&args[0])]));
+    }
     let mut parts = strslice(&args[0]);
     parts.sort();
     Ok(strings_value(parts))
@@ -94,7 +99,7 @@ fn concat(args: &[Value]) -> CallResult {
         let complaint = || FuncError::new(format!("Cannot concat type {} as list", kind(arg)));
         all.extend(items(arg).ok_or_else(complaint)?);
     }
-    Ok(Value::list(all))
+    Ok(if all.is_empty() { list_type().zero() } else { Value::list(all) })
 }
 
 fn push(args: &[Value]) -> CallResult {

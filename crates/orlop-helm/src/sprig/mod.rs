@@ -1,5 +1,6 @@
 //! The functions of sprig that Helm gives to templates, by their Go signatures.
 
+mod case;
 mod cast;
 mod defaults;
 mod dicts;
@@ -17,6 +18,7 @@ use orlop_gotemplate::{CallResult, Func, FuncError, Int, Str, Type, Value};
 /// Every function with its name; those of clock, randomness and certificates are not among them.
 pub fn functions() -> Vec<(&'static str, Func)> {
     let mut all = Vec::with_capacity(200);
+    all.extend(case::functions());
     all.extend(defaults::functions());
     all.extend(dicts::functions());
     all.extend(encode::functions());

@@ -1,5 +1,7 @@
 //! Arithmetic: integers that wrap, floats, and decimals where sprig uses them.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use orlop_gotemplate::{CallResult, Func, FuncError, Int, List, Type, Value, fmt};
 
 use super::cast::{to_f64, to_i64};

@@ -1,5 +1,7 @@
 //! Regular expressions with the meaning that Go's RE2 gives them.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use orlop_gotemplate::{CallResult, Func, FuncError, Type, Value};
 use regex::Regex;
 
@@ -38,8 +40,16 @@ pub(super) fn functions() -> Vec<(&'static str, Func)> {
             "regexReplaceAllLiteral" => replace_literal,
             _ => is_match,
         };
-        // Only a match without `must` hides that the expression is none.
-        out.push((name, make(if name == "regexMatch" { lenient_match } else { body })));
+        // A match without `must` hides that the expression is none; the others panic in Go, with more words.
+        let lenient: fn(&[Value]) -> CallResult = match name {
+            "regexFind" => |args| find(args).map_err(|error| panicked(args, &error)),
+            "regexFindAll" => |args| find_all(args).map_err(|error| panicked(args, &error)),
+            "regexSplit" => |args| split(args).map_err(|error| panicked(args, &error)),
+            "regexReplaceAll" => |args| replace_all(args).map_err(|error| panicked(args, &error)),
+            "regexReplaceAllLiteral" => |args| replace_literal(args).map_err(|error| panicked(args, &error)),
+            _ => lenient_match,
+        };
+        out.push((name, make(lenient)));
         out.push((must, make(body)));
     }
     out
@@ -53,6 +63,12 @@ fn compiled(value: &Value) -> Result<Regex, FuncError> {
     let pattern = lossy(value);
     let translated = translate(&pattern).map_err(|error| format!("error parsing regexp: {error}"))?;
     Regex::new(&translated).map_err(|_| FuncError::new(format!("error parsing regexp: invalid: `{pattern}`")))
+}
+
+/// How Go words it when an expression that must be right is not.
+fn panicked(args: &[Value], error: &FuncError) -> FuncError {
+    let quoted = orlop_gotemplate::fmt::sprintf(b"%#q", &args[..1]);
+    FuncError::new(format!("regexp: Compile({}): {}", String::from_utf8_lossy(&quoted), error.text()))
 }
 
 fn is_match(args: &[Value]) -> CallResult {

@@ -1,5 +1,7 @@
 //! Strings, in bytes as Go has them.
 
+#![expect(clippy::unnecessary_wraps, reason = "rows of one table have one signature")]
+
 use orlop_gotemplate::{CallResult, Func, FuncError, Type, Value, fmt};
 
 use super::{INT, func, int, strings_value, strval, text};
@@ -19,17 +21,8 @@ pub(super) fn functions() -> Vec<(&'static str, Func)> {
         ("lower", one(|args| Ok(lossy(&args[0]).chars().map(lower).collect::<String>().into()))),
         ("title", one(|args| Ok(words(&lossy(&args[0]), is_separator, upper).into()))),
         ("untitle", one(|args| Ok(words(&lossy(&args[0]), char::is_whitespace, lower).into()))),
-        ("nospace", one(|args| Ok(lossy(&args[0]).replace(char::is_whitespace, "").into()))),
-        (
-            "initials",
-            one(|args| {
-                Ok(lossy(&args[0])
-                    .split_whitespace()
-                    .filter_map(|word| word.chars().next())
-                    .collect::<String>()
-                    .into())
-            }),
-        ),
+        ("nospace", one(|args| Ok(no_space(text(&args[0]))))),
+        ("initials", one(|args| Ok(initials(text(&args[0]))))),
         ("swapcase", one(|args| Ok(swap_case(&lossy(&args[0])).into()))),
         ("trimAll", two(|args| Ok(trim_all(args)))),
         ("trimall", two(|args| Ok(trim_all(args)))),
@@ -165,6 +158,23 @@ fn words(text: &str, separates: fn(char) -> bool, change: fn(char) -> char) -> S
             changed
         })
         .collect()
+}
+
+/// goutils takes bytes for characters here, so that text beyond ASCII comes out as Latin-1.
+fn no_space(whole: &[u8]) -> Value {
+    let kept: String = whole.iter().map(|b| char::from(*b)).filter(|c| !c.is_whitespace()).collect();
+    if kept.chars().count() == whole.len() { Value::string(whole) } else { kept.into() }
+}
+
+/// The first byte of each word, taken for a character.
+fn initials(whole: &[u8]) -> Value {
+    let mut gap = true;
+    let starts = whole.iter().map(|b| char::from(*b)).filter(|c| {
+        let start = gap && !c.is_whitespace();
+        gap = c.is_whitespace();
+        start
+    });
+    starts.collect::<String>().into()
 }
 
 fn swap_case(text: &str) -> String {

@@ -238,9 +238,11 @@ impl Emitter {
     fn write_double(&mut self, text: &str, fold: bool) {
         self.indicator("\"", true, false, false);
         let chars: Vec<char> = text.chars().collect();
+        // goyaml asks of every character whether the text starts with a byte order mark.
+        let marked = text.starts_with('\u{feff}');
         let mut spaces = false;
         for (i, &c) in chars.iter().enumerate() {
-            if !is_printable(c) || is_break(c) || c == '"' || c == '\\' {
+            if marked || !is_printable(c) || is_break(c) || c == '"' || c == '\\' {
                 self.escape(c);
                 spaces = false;
             } else if c == ' ' {

@@ -29,7 +29,7 @@ fn node(emitter: &mut Emitter, value: &Value, place: emit::Place, depth: usize) 
         Value::Int(_, int) => emitter.plain(int.to_string().as_bytes(), place),
         Value::Uint(_, uint) => emitter.plain(uint.to_string().as_bytes(), place),
         Value::Float(float) => emitter.plain(number(*float)?.as_bytes(), place),
-        Value::Str(text) => emitter.string(&String::from_utf8_lossy(text), place),
+        Value::Str(text) => emitter.string(&read_back(&String::from_utf8_lossy(text))?, place),
         Value::Bytes(bytes) => {
             use base64::Engine as _;
             emitter.string(&base64::engine::general_purpose::STANDARD.encode(bytes.as_bytes()), place);
@@ -56,19 +56,56 @@ fn node(emitter: &mut Emitter, value: &Value, place: emit::Place, depth: usize) 
     Ok(())
 }
 
-fn mapping(emitter: &mut Emitter, mut entries: Vec<(Str, Value)>, depth: usize) -> Result<(), String> {
+fn mapping(emitter: &mut Emitter, entries: Vec<(Str, Value)>, depth: usize) -> Result<(), String> {
     if entries.is_empty() {
         emitter.empty(b'{', b'}');
         return Ok(());
     }
-    entries.sort_by(|(a, _), (b, _)| resolve::compare_keys(&a.to_text(), &b.to_text()));
-    emitter.open_mapping();
+    let mut keyed = Vec::with_capacity(entries.len());
     for (key, item) in entries {
-        emitter.key(&key.to_text());
+        keyed.push((read_back(&key.to_text())?, item));
+    }
+    emitter.open_mapping();
+    for (key, item) in resolve::sorted(keyed) {
+        emitter.key(&key);
         node(emitter, &item, emit::Place::VALUE, depth + 1)?;
     }
     emitter.close();
     Ok(())
+}
+
+/// A string after its way through JSON and goyaml's reader: there the next-line character is a line break,
+/// which folds, and control characters that JSON leaves as they are cannot be read.
+fn read_back(text: &str) -> Result<String, String> {
+    if text
+        .contains(|c: char| matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}'))
+    {
+        return Err("error converting JSON to YAML: yaml: control characters are not allowed".to_owned());
+    }
+    if !text.contains('\u{85}') {
+        return Ok(text.to_owned());
+    }
+    let lines: Vec<&str> = text.split('\u{85}').collect();
+    let (mut out, mut empty) = (String::new(), 0);
+    for (i, line) in lines.iter().enumerate() {
+        let mut line = *line;
+        if i > 0 {
+            line = line.trim_start_matches([' ']);
+        }
+        if i + 1 < lines.len() {
+            line = line.trim_end_matches([' ']);
+        }
+        if i > 0 && i + 1 < lines.len() && line.is_empty() {
+            empty += 1;
+            continue;
+        }
+        if i > 0 {
+            out.push_str(&if empty == 0 { " ".to_owned() } else { "\n".repeat(empty) });
+            empty = 0;
+        }
+        out.push_str(line);
+    }
+    Ok(out)
 }
 
 /// A float on its way through JSON: integral ones come back as integers.

@@ -1,7 +1,5 @@
 //! What a plain scalar would be read as, and the order of keys.
 
-use std::cmp::Ordering;
-
 /// Whether the text, written plainly, would be read back as this string.
 pub(super) fn reads_as_string(text: &str) -> bool {
     !special(text) && !number_like(text) && !base60(text)
@@ -28,10 +26,16 @@ fn number_like(text: &str) -> bool {
     }
 }
 
-/// Go's `strconv.ParseFloat` on what starts with a point.
+/// Go's `strconv.ParseFloat` on what starts with a point; underscores may stand between digits.
 fn go_float(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b))
-        && text.parse::<f64>().is_ok_and(f64::is_finite)
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let separated = |at: usize| at > 0 && digit(at - 1) && digit(at + 1);
+    let fine = bytes.iter().enumerate().all(|(at, b)| match b {
+        b'_' => separated(at),
+        b => b.is_ascii_digit() || b".eE+-".contains(b),
+    });
+    fine && text.replace('_', "").parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// Go's `strconv.ParseInt` or `ParseUint` with base 0.
@@ -93,10 +97,7 @@ fn base60(text: &str) -> bool {
     let rest: Vec<&str> = parts.collect();
     let Some((last, middle)) = rest.split_last() else { return false };
     let (last, fraction) = last.split_once('.').unwrap_or((last, ""));
-    let sixty = |part: &&str| match part.as_bytes() {
-        [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9'] => true,
-        _ => false,
-    };
+    let sixty = |part: &&str| matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']);
     middle.iter().all(sixty) && sixty(&last) && fraction.bytes().all(|b| b.is_ascii_digit() || b == b'_')
 }
 
@@ -161,12 +162,34 @@ fn clock(text: &str, zoned: bool) -> bool {
         && fraction.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// goyaml's order of keys: letters after everything else, runs of digits by their number.
-pub(super) fn compare_keys(a: &str, b: &str) -> Ordering {
-    if a == b {
-        return Ordering::Equal;
+/// Entries in goyaml's order of keys: letters after everything else, runs of digits by their number.
+/// That relation is not always transitive, which the sorting of the standard library would not forgive.
+pub(super) fn sorted<T>(entries: Vec<(String, T)>) -> Vec<(String, T)> {
+    let mut runs: Vec<Vec<(String, T)>> = entries.into_iter().map(|entry| vec![entry]).collect();
+    while runs.len() > 1 {
+        let mut merged = Vec::with_capacity(runs.len().div_ceil(2));
+        let mut pairs = runs.into_iter();
+        while let Some(left) = pairs.next() {
+            merged.push(match pairs.next() {
+                Some(right) => merge(left, right),
+                None => left,
+            });
+        }
+        runs = merged;
     }
-    if less(a, b) { Ordering::Less } else { Ordering::Greater }
+    runs.pop().unwrap_or_default()
+}
+
+fn merge<T>(left: Vec<(String, T)>, right: Vec<(String, T)>) -> Vec<(String, T)> {
+    let mut out = Vec::with_capacity(left.len() + right.len());
+    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
+    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+        let take_right = less(&b.0, &a.0);
+        out.extend(if take_right { right.next() } else { left.next() });
+    }
+    out.extend(left);
+    out.extend(right);
+    out
 }
 
 fn less(a: &str, b: &str) -> bool {
