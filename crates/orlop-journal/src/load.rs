@@ -121,7 +121,8 @@ pub(crate) fn load<H: Keep>(directory: &Path) -> Result<Loaded<H>, OpenError> {
             }
         }
     }
-    let mut state = Backup::empty(Revision(if generation == 0 { 0 } else { newest.0.saturating_add(REVISION_GAP) }));
+    let mut state =
+        Backup::empty(Revision(if generation == 0 { 0 } else { newest.0.saturating_add(REVISION_GAP) }));
     for ((table, key), slot) in slots {
         let Some((mark, body)) = slot.object else { continue };
         // The bytes of the file are let go.

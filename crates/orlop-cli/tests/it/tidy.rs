@@ -59,7 +59,15 @@ fn pure_rooms_do_no_io_and_take_no_clock() {
         "k8s-openapi",
         "orlop-apiserver",
     ];
-    for room in ["orlop-core", "orlop-merge", "orlop-schema", "orlop-kinds", "orlop-cel"] {
+    for room in [
+        "orlop-core",
+        "orlop-merge",
+        "orlop-schema",
+        "orlop-kinds",
+        "orlop-cel",
+        "orlop-gotemplate",
+        "orlop-helm",
+    ] {
         for name in forbidden {
             assert!(!crates[room].contains(name), "{room} must not depend on {name}");
         }
