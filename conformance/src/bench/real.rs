@@ -54,11 +54,12 @@ impl Real {
                 .args(["--initial-cluster", &format!("default={peer_url}")])
                 .arg(format!("--unsafe-no-fsync={}", fsync == Fsync::Off)),
         )?;
-        let key = directory.join("sa.key");
+        let (key, certificate) = (directory.join("sa.key"), directory.join("sa.crt"));
         let tokens = directory.join("tokens.csv");
         // Any key signs service account tokens; the one of an unused administrator is at hand.
         let unused = Certificates::generate(Clock::system().now()).context("cannot make a key")?;
         std::fs::write(&key, unused.admin_key).context("cannot write the key")?;
+        std::fs::write(&certificate, unused.admin_certificate).context("cannot write the certificate")?;
         std::fs::write(&tokens, format!("{TOKEN},admin,admin,system:masters\n"))
             .context("cannot write the token")?;
         let server = spawn(
@@ -70,7 +71,7 @@ impl Real {
                 .arg("--service-account-signing-key-file")
                 .arg(&key)
                 .arg("--service-account-key-file")
-                .arg(&key)
+                .arg(&certificate)
                 .arg("--token-auth-file")
                 .arg(&tokens)
                 .arg("--cert-dir")

@@ -9,6 +9,7 @@ mod crd;
 mod discovery;
 mod dump;
 mod fields;
+mod files;
 mod health;
 mod kind;
 mod kubeconfig;

@@ -1,13 +1,13 @@
 //! A server whose state lasts: a journal for the objects, a file for the key that signs tokens.
 
 use crate::builder::{ApiServer, Builder};
+use crate::files::write_private;
 use crate::object::{self, Header};
 use crate::server::Lasting;
 use bytes::Bytes;
 use orlop_journal::{Disk, Keep, OpenError};
 use serde_json::Value;
 use std::future::Future;
-use std::io::Write as _;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +23,9 @@ impl Keep for Header {
     fn restore(body: &Bytes, mark: u64) -> Option<Self> {
         let object: Value = serde_json::from_slice(body).ok()?;
         let (again, header) = object::encode(&object, mark);
-        (again == body).then_some(header)
+        // The header knows where the head and the metadata end; so they must stand where it says.
+        let end = header.metadata_end as usize;
+        (again.get(..end) == body.get(..end)).then_some(header)
     }
 }
 
@@ -38,30 +40,26 @@ impl Builder {
     /// after a crash. A new directory begins as a new cluster.
     pub fn open(mut self, directory: &Path) -> Result<ApiServer, OpenError> {
         let (disk, state) = Disk::open(directory)?;
-        self.signing_key = Some(signing_key(&directory.join(KEY_FILE))?);
+        let path = directory.join(KEY_FILE);
+        let key = signing_key(&path)?;
+        if !crate::auth::is_signing_key(&key) {
+            return Err(OpenError::Damaged { path, at: 0 });
+        }
+        self.signing_key = Some(key);
         Ok(self.build_from(Some((Arc::new(disk), state))))
     }
 }
 
 /// The key in a file, which is made if it is missing.
 fn signing_key(path: &Path) -> Result<Vec<u8>, OpenError> {
-    use std::os::unix::fs::OpenOptionsExt as _;
     let cannot = |source| OpenError::Io { path: path.to_owned(), source };
     match std::fs::read(path) {
-        Ok(key) => return Ok(key),
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot(error)),
-        Err(_) => {}
+        Ok(key) => Ok(key),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(cannot(error)),
+        Err(_) => {
+            let key = crate::auth::new_signing_key();
+            write_private(path, &key).map_err(cannot)?;
+            Ok(key)
+        }
     }
-    let key = crate::auth::new_signing_key();
-    let draft = path.with_extension("draft");
-    let mut file = std::fs::File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)
-        .map_err(cannot)?;
-    file.write_all(&key).and_then(|()| file.sync_all()).map_err(cannot)?;
-    std::fs::rename(&draft, path).map_err(cannot)?;
-    Ok(key)
 }

@@ -3,6 +3,7 @@
 use crate::auth::User;
 use crate::body::Body;
 use crate::builder::ApiServer;
+use crate::files::write_private;
 use crate::service::ApiService;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -20,9 +21,7 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::convert::Infallible;
 use std::future::Future;
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -159,9 +158,7 @@ impl Certificates {
         // The first file is the last to be written: where it is, the others are.
         for (name, text) in FILES.into_iter().zip(texts).rev() {
             let path = directory.join(name);
-            let mut file = std::fs::File::options();
-            file.write(true).create(true).truncate(true).mode(0o600);
-            file.open(&path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(io(&path))?;
+            write_private(&path, text.as_bytes()).map_err(io(&path))?;
         }
         Ok(made)
     }

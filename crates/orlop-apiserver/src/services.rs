@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const NETWORK: &str = "10.0.0.0/16";
 /// The first address of the network; it is not handed out.
 const NETWORK_START: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
+/// The last address of the network that is handed out, counted from the first; the one after it is for broadcasts.
+const NETWORK_LAST: u32 = 65_534;
 /// Node ports lie in this range.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 /// A dry run shows a port that no Service can have.
@@ -201,13 +203,13 @@ impl Taken {
     }
 
     fn free_ip(&self) -> Option<Ipv4Addr> {
-        let last = u32::from(u16::MAX) - 1;
-        let after = (self.last_ip + 1..=last).chain(1..=self.last_ip.min(last));
+        let after = (self.last_ip + 1..=NETWORK_LAST).chain(1..=self.last_ip.min(NETWORK_LAST));
         after.map(|n| Ipv4Addr::from(u32::from(NETWORK_START) + n)).find(|ip| !self.ips.contains(ip))
     }
 
     fn refuse_ip(&self, ip: Ipv4Addr) -> Option<String> {
-        if ip.octets()[..2] != NETWORK_START.octets()[..2] {
+        let place = u32::from(ip).wrapping_sub(u32::from(NETWORK_START));
+        if !(1..=NETWORK_LAST).contains(&place) {
             return Some(format!(
                 "the provided IP ({ip}) is not in the valid range. The range of valid IPs is {NETWORK}"
             ));
@@ -223,7 +225,8 @@ impl Taken {
         errors: &mut Vec<FieldError>,
     ) -> Result<(), ApiError> {
         let before: BTreeSet<NodePort> = live.map(|live| node_ports(live).collect()).unwrap_or_default();
-        let mut mine: BTreeSet<NodePort> = node_ports(service).collect();
+        let mut mine: BTreeSet<NodePort> = listed_ports(service).collect();
+        let health = health_check_port(service);
         let mut ports = service["spec"]["ports"].as_array().cloned().unwrap_or_default();
         for (n, port) in ports.iter_mut().enumerate() {
             let protocol = object::text(port, "protocol").to_owned();
@@ -237,7 +240,7 @@ impl Taken {
             }
             let free = |number: i64| {
                 let port = (number, protocol.clone());
-                !self.ports.contains(&port) && !mine.contains(&port)
+                !self.ports.contains(&port) && !mine.contains(&port) && number != health
             };
             let number = if dry_run { Some(DRY_RUN_PORT) } else { self.free_port(free) };
             let number = number.ok_or_else(|| full("failed to allocate a nodePort"))?;
@@ -422,12 +425,18 @@ fn cluster_ips(service: &Value) -> impl Iterator<Item = Ipv4Addr> {
     cluster_ip_list(service).into_iter().filter_map(|ip| ip.parse().ok())
 }
 
-fn node_ports(service: &Value) -> impl Iterator<Item = NodePort> {
+/// The node ports of a Service's ports.
+fn listed_ports(service: &Value) -> impl Iterator<Item = NodePort> {
     let ports = service["spec"]["ports"].as_array().into_iter().flatten();
     let numbers = ports
         .filter_map(|port| Some((port["nodePort"].as_i64()?, object::text(port, "protocol").to_owned())));
-    let health = (health_check_port(service), "TCP".to_owned());
-    numbers.chain([health]).filter(|(number, _)| *number > 0).collect::<Vec<_>>().into_iter()
+    numbers.filter(|(number, _)| *number > 0)
+}
+
+/// All ports on nodes that a Service has, that of its health check among them.
+fn node_ports(service: &Value) -> impl Iterator<Item = NodePort> {
+    let health = Some((health_check_port(service), "TCP".to_owned())).filter(|(number, _)| *number > 0);
+    listed_ports(service).chain(health)
 }
 
 #[cfg(test)]
@@ -493,6 +502,34 @@ mod tests {
         assert!(addresses.taken().ports.is_empty());
         assert_eq!(next["spec"]["clusterIP"], live["spec"]["clusterIP"]);
         assert_eq!(addresses.taken().ips.len(), 1);
+    }
+
+    #[test]
+    fn an_explicit_port_for_health_checks_is_taken_once() {
+        let addresses = Arc::default();
+        let spec = json!({
+            "type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 30_500,
+            "ports": [{"port": 80, "protocol": "TCP"}],
+        });
+        let service = create(&addresses, spec.clone()).unwrap();
+        assert_eq!(service["spec"]["healthCheckNodePort"], 30_500);
+        assert!(create(&addresses, spec).is_err(), "it is taken");
+        assert_eq!(addresses.taken().ports.len(), 2);
+    }
+
+    #[test]
+    fn the_ends_of_the_network_are_not_handed_out() {
+        let addresses = Arc::default();
+        for (ip, is_given) in [
+            ("10.0.0.0", false),
+            ("10.0.0.1", true),
+            ("10.0.255.254", true),
+            ("10.0.255.255", false),
+            ("11.0.0.1", false),
+        ] {
+            let created = create(&addresses, json!({"type": "ClusterIP", "clusterIP": ip}));
+            assert_eq!(created.is_ok(), is_given, "{ip}");
+        }
     }
 
     #[test]

@@ -76,12 +76,11 @@ enum Place {
         until: Duration,
         number: u64,
     },
-    /// Being worked on; `again` if it was added meanwhile.
+    /// Being worked on; `again` and `later` if it was added meanwhile.
     Taken {
         again: Option<Priority>,
+        later: Option<(Duration, Priority)>,
     },
-    /// Nowhere; only its failures are remembered.
-    Resting,
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +125,7 @@ impl<K: Ord + Clone> Queue<K> {
     /// is ready at once, and its failures stay as they are.
     pub fn add(&mut self, key: K, priority: Priority) {
         match self.entries.get_mut(&key) {
-            Some(Entry { place: Place::Taken { again }, .. }) => {
+            Some(Entry { place: Place::Taken { again, .. }, .. }) => {
                 *again = Some(again.map_or(priority, |known| known.max(priority)));
             }
             Some(Entry { place: Place::Ready { number }, priority: known, .. }) => {
@@ -142,20 +141,24 @@ impl<K: Ord + Clone> Queue<K> {
                 self.waiting.remove(&waiting);
                 self.make_ready(key, priority);
             }
-            Some(Entry { place: Place::Resting, .. }) | None => self.make_ready(key, priority),
+            None => self.make_ready(key, priority),
         }
     }
 
-    /// Has a key worked on at a time. The earliest time counts; a key that is ready or taken stays so.
+    /// Has a key worked on at a time. Of two times the earlier counts, of two priorities the higher. A key that is ready
+    /// will have been worked on by then; one that is being worked on waits for its time when that is done.
     pub fn add_at(&mut self, key: K, priority: Priority, at: Duration) {
-        match self.entries.get(&key).map(|entry| entry.place) {
-            Some(Place::Ready { .. } | Place::Taken { .. }) => {}
-            Some(Place::Waiting { until, .. }) if until <= at => {}
-            Some(Place::Waiting { until, number }) => {
-                self.waiting.remove(&(until, number, key.clone()));
-                self.make_waiting(key, priority, at);
+        match self.entries.get_mut(&key) {
+            Some(Entry { place: Place::Ready { .. }, .. }) => {}
+            Some(Entry { place: Place::Taken { later, .. }, .. }) => {
+                *later = Some(later.map_or((at, priority), |(known, of)| (known.min(at), of.max(priority))));
             }
-            Some(Place::Resting) | None => self.make_waiting(key, priority, at),
+            Some(Entry { place: Place::Waiting { until, number }, priority: known, .. }) => {
+                let (waiting, priority) = ((*until, *number, key.clone()), priority.max(*known));
+                self.waiting.remove(&waiting);
+                self.make_waiting(key, priority, at.min(waiting.0));
+            }
+            None => self.make_waiting(key, priority, at),
         }
     }
 
@@ -164,7 +167,7 @@ impl<K: Ord + Clone> Queue<K> {
         self.wake(now);
         let (_, _, key) = self.ready.pop_first()?;
         if let Some(entry) = self.entries.get_mut(&key) {
-            entry.place = Place::Taken { again: None };
+            entry.place = Place::Taken { again: None, later: None };
         }
         Some(key)
     }
@@ -172,9 +175,8 @@ impl<K: Ord + Clone> Queue<K> {
     /// Ends the work on a key that was taken.
     pub fn finish(&mut self, key: &K, outcome: Outcome, now: Duration) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let Place::Taken { again } = entry.place else { return };
+        let Place::Taken { again, later } = entry.place else { return };
         let priority = entry.priority;
-        entry.place = Place::Resting;
         let next = match outcome {
             Outcome::Done | Outcome::GivenUp => {
                 entry.failures = 0;
@@ -202,9 +204,13 @@ impl<K: Ord + Clone> Queue<K> {
                 entry.retry
             }
         };
+        let next = match (next, later) {
+            (Some(at), Some((later, of))) => Some((at.min(later), priority.max(of))),
+            (next, later) => next.map(|at| (at, priority)).or(later),
+        };
         match (again, next) {
             (Some(again), _) => self.make_ready(key.clone(), again),
-            (None, Some(at)) => self.make_waiting(key.clone(), priority, at),
+            (None, Some((at, priority))) => self.make_waiting(key.clone(), priority, at),
             (None, None) => {
                 self.entries.remove(key);
             }

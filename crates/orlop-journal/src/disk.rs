@@ -63,6 +63,7 @@ impl<H: Keep> Disk<H> {
         let load::Loaded { state, generation, lock } = load::load(directory)?;
         let generation = generation + 1;
         let cannot = |source| OpenError::Io { path: directory.to_owned(), source };
+        remove_drafts(directory);
         let (file, bytes) = begin(directory, generation, state.revision).map_err(cannot)?;
         sync_directory(directory).map_err(cannot)?;
         let (published, durable) = watch::channel(Ok(state.revision));
@@ -90,7 +91,13 @@ impl<H: Keep> Disk<H> {
 
     /// Ready when everything that has been recorded so far is on the disk.
     pub async fn settled(&self) -> Result<(), Broken> {
-        let revision = self.shared.tail().appended;
+        let revision = {
+            let tail = self.shared.tail();
+            if let Some(broken) = &tail.broken {
+                return Err(broken.clone());
+            }
+            tail.appended
+        };
         let mut durable = self.durable.clone();
         let reached =
             durable.wait_for(|durable| durable.as_ref().is_ok_and(|d| *d >= revision) || durable.is_err());
@@ -121,10 +128,13 @@ impl<H: Keep> Journal<H> for Disk<H> {
             EventKind::Created | EventKind::Updated => put(&mut out, table, entry),
         }
         let mut tail = self.shared.tail();
-        tail.append(&out)?;
-        tail.appended = entry.revision;
+        let appended = tail.append(&out);
+        if appended.is_ok() {
+            tail.appended = entry.revision;
+        }
+        // If it failed, whoever waits must be told.
         self.shared.wake.notify_one();
-        Ok(())
+        appended
     }
 
     fn replace(&self, with: &Backup<H>) -> Result<(), Refused> {
@@ -303,10 +313,15 @@ fn path(directory: &Path, generation: u64) -> PathBuf {
 
 /// A new file that says nothing but where revisions are.
 fn begin(directory: &Path, generation: u64, revision: Revision) -> io::Result<(File, u64)> {
-    let mut file = create(&path(directory, generation))?;
+    let path = path(directory, generation);
+    let mut file = options().create_new(true).open(&path)?;
     let mut head = frame::header();
     frame::reached(&mut head, revision);
-    file.write_all(&head)?;
+    if let Err(error) = file.write_all(&head) {
+        // Half a head is no file to go on from.
+        let _ = std::fs::remove_file(&path);
+        return Err(error);
+    }
     Ok((file, head.len() as u64))
 }
 
@@ -314,7 +329,8 @@ fn begin(directory: &Path, generation: u64, revision: Revision) -> io::Result<(F
 fn rewrite<H: Keep>(directory: &Path, generation: u64, state: &Backup<H>) -> io::Result<(File, u64)> {
     let target = path(directory, generation);
     let draft = target.with_extension("draft");
-    let mut file = create(&draft)?;
+    remove_drafts(directory);
+    let mut file = options().create_new(true).open(&draft)?;
     let mut piece = frame::header();
     frame::clear(&mut piece, state.revision);
     let mut bytes = 0;
@@ -334,20 +350,32 @@ fn rewrite<H: Keep>(directory: &Path, generation: u64, state: &Backup<H>) -> io:
     Ok((file, bytes + piece.len() as u64))
 }
 
-fn create(path: &Path) -> io::Result<File> {
+fn options() -> std::fs::OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
-    File::options().append(true).create(true).mode(0o600).open(path)
+    let mut options = File::options();
+    options.append(true).mode(0o600);
+    options
+}
+
+/// Removes what a rewrite left that was cut short.
+fn remove_drafts(directory: &Path) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "draft") {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Removes what is not needed any more; what stays is read and removed at the next start.
+/// Removes what is not needed any more, the oldest first. If one stays, those after it must stay too: they may say that
+/// something in it is gone. The next start reads them all and tries again.
 fn remove_before(directory: &Path, generation: u64) {
     for (number, path) in load::files(directory).unwrap_or_default() {
-        if number < generation {
-            let _ = std::fs::remove_file(path);
+        if number >= generation || std::fs::remove_file(path).is_err() {
+            return;
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const HEADER_BYTES: usize = MAGIC.len() + 2;
 /// Length and checksum.
 const PREFIX_BYTES: usize = 8;
 /// No object is as large; a length beyond it is none.
-const PAYLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
+const PAYLOAD_BYTES_MAX: usize = 1024 * 1024 * 1024;
 
 const PUT: u8 = 1;
 const REMOVE: u8 = 2;

@@ -141,7 +141,12 @@ fn lock(directory: &Path) -> Result<File, OpenError> {
         let path = path.to_owned();
         move |source| OpenError::Io { path, source }
     };
-    std::fs::create_dir_all(directory).map_err(cannot(directory))?;
+    if !directory.is_dir() {
+        std::fs::create_dir_all(directory).map_err(cannot(directory))?;
+        let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        File::open(parent).and_then(|parent| parent.sync_all()).map_err(cannot(parent))?;
+    }
     let path = directory.join("lock");
     let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(cannot(&path))?;
     match file.try_lock() {

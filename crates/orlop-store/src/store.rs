@@ -285,7 +285,13 @@ impl<H> Store<H> {
             if revision > inner.revision {
                 return Err(ReadAtError::Future { current: inner.revision });
             }
-            let Some(rows) = inner.tables.get(table) else { return Ok((OrdMap::new(), Vec::new())) };
+            let Some(rows) = inner.tables.get(table) else {
+                // Nothing was ever written to it; what was there before the last restore is forgotten.
+                if revision < inner.base {
+                    return Err(Compacted { oldest: inner.base }.into());
+                }
+                return Ok((OrdMap::new(), Vec::new()));
+            };
             if revision < rows.log.compacted() {
                 return Err(Compacted { oldest: rows.log.compacted() }.into());
             }

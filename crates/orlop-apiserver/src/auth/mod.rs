@@ -7,9 +7,9 @@ mod recorder;
 mod token;
 
 pub use recorder::{Access, Recorder};
-#[cfg(feature = "persistence")]
-pub(crate) use token::new_signing_key;
 pub use token::random_token;
+#[cfg(feature = "persistence")]
+pub(crate) use token::{is_signing_key, new_signing_key};
 
 pub(crate) use rbac::{Attributes, Decision, Rule};
 

@@ -26,6 +26,12 @@ pub(crate) fn new_signing_key() -> Vec<u8> {
     document.expect("the system gives random numbers").as_ref().to_vec()
 }
 
+/// Whether bytes are a key for [`Signer::of`].
+#[cfg(feature = "persistence")]
+pub(crate) fn is_signing_key(key: &[u8]) -> bool {
+    Signer::of(key).is_some()
+}
+
 /// Signs and verifies. Unless it is given, the key is made when it is first needed.
 #[derive(Default)]
 pub(super) struct Signer(OnceLock<EcdsaKeyPair>);

@@ -191,8 +191,8 @@ impl State {
                 () = tokio::time::sleep_until(wake) => {
                     let over = Instant::now() >= self.deadline;
                     self.ended = over;
+                    self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
                     if self.bookmarks && let Ok(Some(revision)) = self.watch.bookmark() {
-                        self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
                         self.write_bookmark(&mut out, revision, None);
                         return Some(out.into());
                     }

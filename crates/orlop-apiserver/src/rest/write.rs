@@ -483,7 +483,11 @@ impl Call {
             Change::Put { body, header }
         });
         match committed {
-            Ok(entry) => Ok(Ok(kind.read(&kind.translate_one(server, entry).await?))),
+            Ok(entry) => {
+                // Whatever becomes of the answer: it is stored now.
+                server.committed(kind, None, Some(&stored));
+                Ok(Ok(kind.read(&kind.translate_one(server, entry).await?)))
+            }
             Err(conflict) => Ok(Err(conflict)),
         }
     }

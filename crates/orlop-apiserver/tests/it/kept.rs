@@ -15,6 +15,9 @@ async fn all_that_was_acknowledged_is_there_after_a_start() {
     client.delete(&format!("{CONFIG_MAPS}/gone")).await.ok(200);
     client.create(DEFINITIONS, &widgets(&["v1"])).await;
     client.create(WIDGETS, &widget("w")).await;
+    let mut precise = widget("precise");
+    precise["spec"]["values"] = json!([0.907_303_832_202_868_9, 1e300, 5e-324, 0.1, 100.0]);
+    client.create(WIDGETS, &precise).await;
     client.create(ACCOUNTS, &named("robot")).await;
     let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
     let token = client.create(&format!("{ACCOUNTS}/robot/token"), &request).await;
@@ -28,7 +31,7 @@ async fn all_that_was_acknowledged_is_there_after_a_start() {
     let client = Client::admin(&server);
     assert_eq!(server.dump(), dump);
     assert!(client.revision().await > revision, "no version is given twice");
-    assert_eq!(client.names(WIDGETS).await, ["w"], "the kind is served again");
+    assert_eq!(client.names(WIDGETS).await, ["precise", "w"], "the kind is served again");
     let watch = client.get(&format!("{CONFIG_MAPS}?watch=true&resourceVersion={revision}")).await;
     assert!(watch.text().contains("too old resource version"), "history does not last");
     let me = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});

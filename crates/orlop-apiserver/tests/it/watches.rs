@@ -267,3 +267,13 @@ async fn versions_that_are_none_are_refused() {
         assert_eq!(refusal, (500, String::new(), message.to_owned()));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_the_future_sleeps_until_its_time_is_over() {
+    let client = admin();
+    let mut watch =
+        open(&client, "resourceVersion=99999999&allowWatchBookmarks=true&timeoutSeconds=200").await;
+    let began = Instant::now();
+    assert_eq!(watch.next().await, None);
+    assert_eq!(began.elapsed().as_secs(), 200);
+}

@@ -122,7 +122,11 @@ impl Lock {
     /// The lock, unless a running cluster has it.
     pub(crate) fn take() -> Result<Option<Self>, Failure> {
         let path = State::directory()?.join("cluster.lock");
-        let cannot = |error| Failure::new(format!("cannot lock `{}`", path.display())).because(error);
+        let cannot = |error| {
+            Failure::new(format!("cannot lock `{}`", path.display()))
+                .because(error)
+                .hint("set `ORLOP_HOME` to a directory of your own that can be written to")
+        };
         make_parent(&path).map_err(cannot)?;
         let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(cannot)?;
         match file.try_lock() {

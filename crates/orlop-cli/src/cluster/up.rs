@@ -3,7 +3,9 @@
 use super::state::{Lock, State, write_private};
 use crate::shell::{Failure, Shell};
 use clap::Args as ClapArgs;
-use orlop_apiserver::{ADMISSION_PLUGINS, ApiServer, Certificates, OpenError, User, random_token};
+use orlop_apiserver::{
+    ADMISSION_PLUGINS, ApiServer, Certificates, OpenError, ServeError, Serving, User, random_token,
+};
 use orlop_clock::Clock;
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tokio::signal::unix::{SignalKind, signal};
 
+/// Where a kept cluster notes its administrator's token and its port.
+const TOKEN_FILE: &str = "admin.token";
+const PORT_FILE: &str = "port";
 /// How a kubeconfig begins that may be replaced.
 const KUBECONFIG_MARK: &str = "# written by `orlop cluster up`";
 
@@ -65,7 +70,7 @@ pub(crate) fn run(args: &Args, shell: &Shell) -> Result<(), Failure> {
         .as_ref()
         .is_some_and(|token| token.is_empty() || !token.chars().all(|c| c.is_ascii_graphic()))
     {
-        return Err(Failure::new("a token must be printable text without spaces"));
+        return Err(Failure::new("a token must be printable text without spaces, and not empty"));
     }
     if args.detach {
         return detach(args, shell);
@@ -99,30 +104,34 @@ fn check_kubeconfig(path: &Path) -> Result<(), Failure> {
         .hint("name another file with `--kubeconfig`; `KUBECONFIG=one:two` lets kubectl use both"))
 }
 
+/// Listens on the port that was asked for, or on the one that a kept cluster had, or on a free one.
+async fn listen(server: &ApiServer, certificates: &Certificates, args: &Args) -> Result<Serving, ServeError> {
+    let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let before = noted(args.data_dir.as_deref(), PORT_FILE).and_then(|port| port.parse::<u16>().ok());
+    if args.port == 0
+        && let Some(port) = before
+        && let Ok(serving) = server.serve(at(port), certificates).await
+    {
+        return Ok(serving);
+    }
+    server.serve(at(args.port), certificates).await
+}
+
 /// Why a directory cannot be used, and what to do about it.
 fn cannot_open(directory: &Path, error: OpenError) -> Failure {
     let hint = match &error {
         OpenError::InUse { .. } => "stop the cluster that uses it, or choose another `--data-dir`",
         OpenError::Newer { .. } => "use the version of orlop that wrote it, or choose another `--data-dir`",
-        OpenError::Io { .. } => "check that the directory can be written to",
+        OpenError::Io { .. } => "choose a directory that you can write to, with room in it",
         _ => "nothing in it was changed; restore it from a copy, or choose another `--data-dir`",
     };
     Failure::new(format!("cannot open the cluster in `{}`", directory.display())).because(error).hint(hint)
 }
 
-/// The administrator's token of a cluster that is kept: the same at each start.
-fn kept_token(path: &Path) -> Result<String, Failure> {
-    match std::fs::read_to_string(path) {
-        Ok(token) if !token.trim().is_empty() => Ok(token.trim().to_owned()),
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Failure::new(format!("cannot read `{}`", path.display())).because(error))
-        }
-        _ => {
-            let token = random_token();
-            write_private(path, &token)?;
-            Ok(token)
-        }
-    }
+/// A line that a cluster which is kept has noted for its next start.
+fn noted(directory: Option<&Path>, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(directory?.join(name)).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
@@ -137,11 +146,8 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
         None => State::directory()?.join("kubeconfig.yaml"),
     };
     let clock = Clock::system();
-    let token = match (&args.token, &args.data_dir) {
-        (Some(token), _) => token.clone(),
-        (None, Some(directory)) => kept_token(&directory.join("admin.token"))?,
-        (None, None) => random_token(),
-    };
+    let kept = args.data_dir.as_deref();
+    let token = args.token.clone().or_else(|| noted(kept, TOKEN_FILE)).unwrap_or_else(random_token);
     let mut builder = ApiServer::builder().clock(clock.clone()).token(&token, User::admin());
     for plugin in &args.disable_admission_plugins {
         builder = builder.disable_admission(plugin);
@@ -154,11 +160,15 @@ async fn serve(args: &Args, shell: &Shell) -> Result<(), Failure> {
         }
         None => (builder.build(), Certificates::generate(clock.now()).map_err(cannot)?),
     };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-    let serving = server
-        .serve(address, &certificates)
+    let serving = listen(&server, &certificates, args)
         .await
         .map_err(|error| cannot(error).hint("choose another port with `--port`, or 0 for a free one"))?;
+    if let Some(directory) = kept {
+        if args.token.is_none() {
+            write_private(&directory.join(TOKEN_FILE), &token)?;
+        }
+        write_private(&directory.join(PORT_FILE), &serving.address().port().to_string())?;
+    }
     let url = format!("https://{}", serving.address());
     let kubeconfig = certificates.kubeconfig(&url, &token);
     write_private(&path, &format!("{KUBECONFIG_MARK}; replaced at each start\n{kubeconfig}"))?;

@@ -83,9 +83,9 @@ impl Model {
     fn add_at(&mut self, key: u8, priority: Priority, at: Duration) {
         let number = self.number();
         let owed = self.keys.entry(key).or_default();
-        let earlier = owed.later.is_some_and(|(known, _, _)| known <= at);
-        if !owed.taken && owed.due.is_none() && !earlier {
-            owed.later = Some((at, priority, number));
+        if owed.due.is_none() {
+            let known = owed.later.map_or((at, priority), |(known, of, _)| (known.min(at), of.max(priority)));
+            owed.later = Some((known.0, known.1, number));
         }
     }
 
@@ -94,6 +94,7 @@ impl Model {
         let mut woken: Vec<(Duration, u64, u8)> = self
             .keys
             .iter()
+            .filter(|(_, owed)| !owed.taken)
             .filter_map(|(key, owed)| owed.later.map(|(at, _, number)| (at, number, *key)))
             .filter(|(at, _, _)| *at <= now)
             .collect();
@@ -159,10 +160,11 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
     // Nothing is lost: everything that is owed comes, sooner or later.
     for (key, _) in workers.drain(..) {
         queue.finish(&key, Outcome::Done, now);
-        let again = model.keys.get_mut(&key).and_then(|owed| owed.again.take());
-        model.keys.insert(key, Owed::default());
-        if let Some(priority) = again {
+        let owed = model.keys.insert(key, Owed::default()).unwrap_or_default();
+        if let Some(priority) = owed.again {
             model.add(key, priority, now);
+        } else if let Some((at, priority, _)) = owed.later {
+            model.add_at(key, priority, at);
         }
     }
     now += Duration::from_secs(10);
@@ -213,9 +215,14 @@ fn finish(
     if !matches!(outcome, Outcome::Done | Outcome::GivenUp | Outcome::Again(_)) {
         owed.retry = next;
     }
+    let later = owed.later.take().map(|(at, of, _)| (at, of));
+    let next = match (next, later) {
+        (Some(at), Some((later, of))) => Some((at.min(later), priority.max(of))),
+        (next, later) => next.map(|at| (at, priority)).or(later),
+    };
     match (owed.again.take(), next) {
         (Some(again), _) => owed.due = Some((now, again, number)),
-        (None, Some(at)) => {
+        (None, Some((at, priority))) => {
             owed.later = Some((at, priority, number));
             prop_assert!(queue.next_time().is_some_and(|time| time <= at));
         }
@@ -252,6 +259,17 @@ fn an_event_during_backoff_runs_at_once_and_does_not_count() {
     assert_eq!(queue.take(due), Some("x"));
     queue.finish(&"x", Outcome::Done, due);
     assert_eq!(queue.failures(&"x"), 0, "success resets");
+}
+
+#[test]
+fn a_time_that_is_set_during_work_is_kept() {
+    let mut queue = Queue::default();
+    queue.add("x", Priority::Low);
+    assert_eq!(queue.take(Duration::ZERO), Some("x"));
+    queue.add_at("x", Priority::High, Duration::from_secs(10));
+    queue.finish(&"x", Outcome::Done, Duration::ZERO);
+    assert_eq!(queue.next_time(), Some(Duration::from_secs(10)));
+    assert_eq!(queue.take(Duration::from_secs(10)), Some("x"));
 }
 
 #[test]
