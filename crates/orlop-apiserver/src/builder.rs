@@ -76,7 +76,8 @@ impl ApiServer {
     /// Lets a function in this process answer for a service that webhooks name, from now on.
     ///
     /// The request has path, query and body that a server behind the service would see; the function may call this
-    /// server.
+    /// server. If it holds the server, the server lives until the function is taken back
+    /// ([`ApiServer::unregister_service`]).
     pub fn register_service<F, A>(&self, service: ServiceName, handler: F)
     where
         F: Fn(Request<Bytes>) -> A + Send + Sync + 'static,
