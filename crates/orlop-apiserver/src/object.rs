@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use orlop_store::{Entry, Revision};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -62,7 +63,15 @@ pub(crate) fn head(kind: &str, api_version: &str) -> String {
 
 /// Parses a stored body.
 pub(crate) fn decode(body: &Bytes) -> Value {
-    serde_json::from_slice(body).expect("stored bodies are written by `encode`")
+    parse(body).expect("stored bodies are written by `encode`")
+}
+
+/// Parses what may be a stored body. Objects are as deep as requests may be, which serde_json by itself is not.
+pub(crate) fn parse(body: &[u8]) -> Option<Value> {
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    reader.disable_recursion_limit();
+    let object = Value::deserialize(&mut reader).ok()?;
+    reader.end().ok().map(|()| object)
 }
 
 /// The stored `metadata`, still serialised.

@@ -6,7 +6,6 @@ use crate::object::{self, Header};
 use crate::server::Lasting;
 use bytes::Bytes;
 use orlop_journal::{Disk, Keep, OpenError};
-use serde_json::Value;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -21,7 +20,7 @@ impl Keep for Header {
     }
 
     fn restore(body: &Bytes, mark: u64) -> Option<Self> {
-        let object: Value = serde_json::from_slice(body).ok()?;
+        let object = object::parse(body)?;
         let (again, header) = object::encode(&object, mark);
         // The header knows where the head and the metadata end; so they must stand where it says.
         let end = header.metadata_end as usize;

@@ -1,7 +1,9 @@
 //! Bodies: what is read, how strictly, and what is said of those that cannot be read.
 
 use crate::client::{APPLY, MERGE_PATCH, Object as _, admin};
-use crate::objects::{CONFIG_MAPS, DEPLOYMENTS, NODES, config_map, deployment, named};
+use crate::objects::{
+    CONFIG_MAPS, DEFINITIONS, DEPLOYMENTS, NODES, WIDGETS, config_map, deployment, named, widget, widgets,
+};
 use orlop_kinds::{catalog::catalog, protobuf};
 use serde_json::{Value, json};
 
@@ -294,4 +296,23 @@ async fn large_answers_are_compressed_for_those_who_can_read_them() {
     flate2::read::GzDecoder::new(&*zipped.body).read_to_end(&mut body).expect("gzip");
     assert_eq!(body, plain.body);
     assert_eq!(zipping.get(&format!("{CONFIG_MAPS}/small")).await.header("content-encoding"), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_may_be_as_deep_as_requests() {
+    let client = admin();
+    client.create(DEFINITIONS, &widgets(&["v1"])).await;
+    let nest = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+    for (levels, patched) in [(10, 200), (125, 200), (130, 200), (300, 400), (490, 400)] {
+        let mut deep = widget(&format!("w{levels}"));
+        deep["spec"] = nest(levels);
+        let path = format!("{WIDGETS}/w{levels}");
+        assert_eq!(client.post(WIDGETS, &deep).await.status, 201, "{levels}");
+        let read = client.get(&path).await;
+        assert!(read.status == 200 && read.text().contains(&deep["spec"].to_string()), "{levels}");
+        let label = json!({"metadata": {"labels": {"x": "z"}}});
+        assert_eq!(client.patch(MERGE_PATCH, &path, &label).await.status, patched, "{levels}");
+        assert_eq!(client.get(WIDGETS).await.status, 200);
+        assert_eq!(client.delete(&path).await.status, 200, "{levels}");
+    }
 }

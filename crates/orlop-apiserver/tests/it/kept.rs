@@ -17,7 +17,8 @@ async fn all_that_was_acknowledged_is_there_after_a_start() {
     client.create(WIDGETS, &widget("w")).await;
     let mut precise = widget("precise");
     precise["spec"]["values"] = json!([0.907_303_832_202_868_9, 1e300, 5e-324, 0.1, 100.0]);
-    client.create(WIDGETS, &precise).await;
+    precise["spec"]["deep"] = (0..150).fold(json!(1), |inner, _| json!({"a": inner}));
+    assert_eq!(client.post(WIDGETS, &precise).await.status, 201);
     client.create(ACCOUNTS, &named("robot")).await;
     let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
     let token = client.create(&format!("{ACCOUNTS}/robot/token"), &request).await;
@@ -31,7 +32,8 @@ async fn all_that_was_acknowledged_is_there_after_a_start() {
     let client = Client::admin(&server);
     assert_eq!(server.dump(), dump);
     assert!(client.revision().await > revision, "no version is given twice");
-    assert_eq!(client.names(WIDGETS).await, ["precise", "w"], "the kind is served again");
+    assert_eq!(client.get(&format!("{WIDGETS}/precise")).await.status, 200);
+    assert_eq!(client.get(&format!("{WIDGETS}/w")).await.status, 200, "the kind is served again");
     let watch = client.get(&format!("{CONFIG_MAPS}?watch=true&resourceVersion={revision}")).await;
     assert!(watch.text().contains("too old resource version"), "history does not last");
     let me = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
