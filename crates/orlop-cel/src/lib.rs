@@ -25,7 +25,7 @@ mod url;
 mod value;
 
 pub use authorizer::{Authorizer, Check, Decision, Subject};
-pub use decl::{Node, escape};
+pub use decl::{Node, escape, is_reserved};
 pub use devices::check_selector;
 pub use eval::EvalError;
 pub use program::{Budget, CALL_COST_MAX, CompileError, Env, OBJECT_COST_MAX, OldSelf, Output, Program};

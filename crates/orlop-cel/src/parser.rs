@@ -1,6 +1,7 @@
 //! Tokens to a tree: a precedence climber over CEL's grammar that expands the macros on its way.
 
 use crate::ast::{Expr, Field, Fold, Id, Kind, Literal};
+use crate::decl::RESERVED;
 use crate::lexer::{Lexeme, Token, lex, unescape};
 use crate::source::Issue;
 
@@ -21,25 +22,6 @@ const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', N
 const IN_LIST: &str = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 const IN_MAP: &str = "{'[', '{', '}', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 const IN_CALL: &str = "{'[', '{', '(', ')', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Parses the text, or tells everything that is wrong with it.
 pub(crate) fn parse(source: &str) -> Result<Parsed, Vec<Issue>> {

@@ -420,30 +420,7 @@ fn variables(r: &mut Report, list: &At<'_>, expressions: &mut Expressions) {
 }
 
 fn is_cel_identifier(text: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    names::c_identifier(text).is_empty() && !RESERVED.contains(&text)
+    names::c_identifier(text).is_empty() && !orlop_cel::is_reserved(text)
 }
 
 /// The longest expression of an audit annotation.
